@@ -189,24 +189,11 @@ class DeviceBench {
 
 Options parse(int count, char** words) {
   Options options;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
-    if (i + 1 == count) {
-      fmt::print(stderr, "usage: bench_device [--out FILE.json] [--bytes N] [--repetitions N]\n");
-      std::exit(2);
-    }
-    const char* const value = words[++i];
-    if (word == "--out") {
-      options.out = value;
-    } else if (word == "--bytes") {
-      options.bytes = std::strtoull(value, nullptr, 10);
-    } else if (word == "--repetitions") {
-      options.repetitions = std::max(3, std::atoi(value));
-    } else {
-      fmt::print(stderr, "bench_device: unknown option {}\n", word);
-      std::exit(2);
-    }
-  }
+  ProgramOptions()
+      .add("--out", "FILE.json", options.out)
+      .add("--bytes", "N", options.bytes)
+      .add("--repetitions", "N", options.repetitions, 3)
+      .read(count, words);
   return options;
 }
 

@@ -263,14 +263,13 @@ int run(const Options& options) {
 
 Options parse(int count, char** words) {
   Options options;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string name = words[i];
-    if (name == "--file") options.file = words[i + 1];
-    if (name == "--out") options.out = words[i + 1];
-    if (name == "--peer") options.peer = words[i + 1];
-    if (name == "--repetitions") options.repetitions = std::atoi(words[i + 1]);
-    if (name == "--threads") options.threads = std::atoi(words[i + 1]);
-  }
+  ProgramOptions()
+      .add("--file", "IMAGE.nii.gz", options.file)
+      .add("--out", "FILE.json", options.out)
+      .add("--repetitions", "N", options.repetitions)
+      .add("--threads", "N", options.threads)
+      .add("--peer", "PYTHON", options.peer)
+      .read(count, words);
   return options;
 }
 

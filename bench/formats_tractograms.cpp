@@ -174,32 +174,14 @@ class TractogramBench {
 
 Options parse(int count, char** words) {
   Options options;
-  for (int i = 1; i < count; i += 2) {
-    const std::string word = words[i];
-    if (i + 1 == count) {
-      fmt::print(stderr,
-                 "usage: bench_formats_tractograms [--out FILE.json] [--streamlines N] [--points N] [--repetitions N] "
-                 "[--folder DIR] [--peer PYTHON]\n");
-      std::exit(2);
-    }
-    const char* const value = words[i + 1];
-    if (word == "--out") {
-      options.out = value;
-    } else if (word == "--folder") {
-      options.folder = value;
-    } else if (word == "--peer") {
-      options.peer = value;
-    } else if (word == "--streamlines") {
-      options.streamlines = std::strtoull(value, nullptr, 10);
-    } else if (word == "--points") {
-      options.points = std::strtoull(value, nullptr, 10);
-    } else if (word == "--repetitions") {
-      options.repetitions = std::max(3, std::atoi(value));
-    } else {
-      fmt::print(stderr, "bench_formats_tractograms: unknown option {}\n", word);
-      std::exit(2);
-    }
-  }
+  ProgramOptions()
+      .add("--out", "FILE.json", options.out)
+      .add("--streamlines", "N", options.streamlines)
+      .add("--points", "N", options.points)
+      .add("--repetitions", "N", options.repetitions, 3)
+      .add("--folder", "DIR", options.folder)
+      .add("--peer", "PYTHON", options.peer)
+      .read(count, words);
   return options;
 }
 

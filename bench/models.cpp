@@ -231,8 +231,7 @@ class ModelsBench {
   // The fits that make a field, on the CPU's threads and on every GPU of CUDA: from signals in memory to results in
   // memory, set-up included, copies included. The results must be the CPU's.
   void compare_devices(Json& report) {
-    const DeviceRegistry registry =
-        require(DeviceRegistry::probe(require(ProbeOptions::from_settings(require(Settings::from_environment())))));
+    const DeviceRegistry registry = require(open_devices(require(Settings::from_environment())));
     const Sphere constraint = require(named_sphere("repulsion362"));
     const Sphere sampled = require(named_sphere("repulsion724"));
     const auto q_ball = [&](QBallModelKind kind, const FitMachine& machine) {
@@ -447,36 +446,16 @@ class ModelsBench {
 
 Options parse(int count, char** words) {
   Options options;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
-    if (word == "--no-peers" || word == "--devices-only") {
-      (word == "--no-peers" ? options.peers : options.devices_only) = word != "--no-peers";
-      continue;
-    }
-    if (i + 1 == count) {
-      fmt::print(stderr,
-                 "usage: bench_models [--out FILE.json] [--voxels N] [--threads N] [--repetitions N] "
-                 "[--python PROGRAM] [--no-peers] [--devices-only [--only TEXT]]\n");
-      std::exit(2);
-    }
-    const char* const value = words[++i];
-    if (word == "--out") {
-      options.out = value;
-    } else if (word == "--voxels") {
-      options.voxels = std::max(100, std::atoi(value));
-    } else if (word == "--threads") {
-      options.threads = std::max(1, std::atoi(value));
-    } else if (word == "--repetitions") {
-      options.repetitions = std::max(1, std::atoi(value));
-    } else if (word == "--only") {
-      options.only = value;
-    } else if (word == "--python") {
-      options.python = value;
-    } else {
-      fmt::print(stderr, "bench_models: unknown option {}\n", word);
-      std::exit(2);
-    }
-  }
+  ProgramOptions()
+      .add("--out", "FILE.json", options.out)
+      .add("--voxels", "N", options.voxels, std::int64_t{100})
+      .add("--threads", "N", options.threads, 1)
+      .add("--repetitions", "N", options.repetitions, 1)
+      .add("--python", "PROGRAM", options.python)
+      .add_flag("--no-peers", options.peers, false)
+      .add_flag("--devices-only", options.devices_only)
+      .add("--only", "TEXT", options.only)
+      .read(count, words);
   return options;
 }
 

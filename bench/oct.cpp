@@ -162,32 +162,18 @@ class OctBench {
 
 Options parse(int count, char** words) {
   Options options;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
-    const char* const value = i + 1 < count ? words[++i] : "";
-    if (word == "--out") {
-      options.out = value;
-    } else if (word == "--devices") {
-      options.devices = value;
-    } else if (word == "--repetitions") {
-      options.repetitions = std::max(1, std::atoi(value));
-    } else if (word == "--peers") {
-      options.peers = value;
-    } else if (word == "--only") {
-      options.only = value;
-    } else if (word == "--peer-script") {
-      options.peer_script = value;
-    } else if (word == "--shape" &&
-               std::sscanf(value, "%u,%u,%u", &options.shape.z, &options.shape.y, &options.shape.x) == 3) {
-      continue;
-    } else {
-      fmt::print(
-          stderr,
-          "usage: bench_oct [--out FILE.json] [--devices LIST] [--shape Z,Y,X] [--repetitions N] [--only WORDS,...] "
-          "[--peers PYTHON]\n");
-      std::exit(2);
-    }
-  }
+  const auto shape = [&](const char* text) {
+    return std::sscanf(text, "%u,%u,%u", &options.shape.z, &options.shape.y, &options.shape.x) == 3;
+  };
+  ProgramOptions()
+      .add("--out", "FILE.json", options.out)
+      .add("--devices", "LIST", options.devices)
+      .add_with("--shape", "Z,Y,X", shape)
+      .add("--repetitions", "N", options.repetitions, 1)
+      .add("--only", "WORDS,...", options.only)
+      .add("--peers", "PYTHON", options.peers)
+      .add("--peer-script", "FILE", options.peer_script)
+      .read(count, words);
   return options;
 }
 

@@ -251,19 +251,11 @@ class RingBench {
 
 Options parse(int count, char** words) {
   Options options;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string word = words[i];
-    const char* const value = words[i + 1];
-    if (word == "--out") {
-      options.out = value;
-    } else if (word == "--messages") {
-      options.messages = std::max(10'000ull, std::strtoull(value, nullptr, 10));
-    } else if (word == "--repetitions") {
-      options.repetitions = std::max(1, std::atoi(value));
-    } else {
-      give_up(fmt::format("unknown option {}", word));
-    }
-  }
+  ProgramOptions()
+      .add("--out", "FILE.json", options.out)
+      .add("--messages", "N", options.messages, std::uint64_t{10'000})
+      .add("--repetitions", "N", options.repetitions, 1)
+      .read(count, words);
   return options;
 }
 

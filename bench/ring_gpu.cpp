@@ -32,19 +32,11 @@ struct Options {
 
 Options parse(int count, char** words) {
   Options options;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view word = words[i];
-    const bool has_value = i + 1 < count;
-    if (word == "--out" && has_value) {
-      options.out = words[++i];
-    } else if (word == "--scale" && has_value) {
-      options.scale = std::strtod(words[++i], nullptr);
-    } else if (word == "--part" && has_value) {
-      options.part = words[++i];
-    } else {
-      give_up(fmt::format("unknown argument {} (known: --out FILE, --scale SHARE, --part NAME)", word));
-    }
-  }
+  ProgramOptions()
+      .add("--out", "FILE.json", options.out)
+      .add("--scale", "SHARE", options.scale)
+      .add("--part", "NAME", options.part)
+      .read(count, words);
   return options;
 }
 

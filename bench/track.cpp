@@ -91,36 +91,17 @@ int run(const TrackBenchOptions& options) {
 TrackBenchOptions parse(int count, char** words) {
   TrackBenchOptions options;
   options.python = CINGULUM_BENCH_PYTHON;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
-    if (word == "--no-peers") {
-      options.peers = false;
-      continue;
-    }
-    const std::string value = i + 1 < count ? words[++i] : "";
-    if (word == "--data")
-      options.data = value;
-    else if (word == "--out")
-      options.out = value;
-    else if (word == "--seeds")
-      options.seeds = std::stoull(value);
-    else if (word == "--threads")
-      options.threads = std::stoi(value);
-    else if (word == "--repetitions")
-      options.repetitions = std::stoi(value);
-    else if (word == "--voxel-size")
-      options.voxel_size = value;
-    else if (word == "--python")
-      options.python = value;
-    else if (word == "--only")
-      options.only = value;
-    else {
-      fmt::print(stderr,
-                 "usage: bench_track [--data DIR] [--out FILE.json] [--seeds N] [--threads N] [--repetitions N] "
-                 "[--voxel-size MM] [--python PROGRAM] [--no-peers] [--only WORD]\n");
-      std::exit(2);
-    }
-  }
+  ProgramOptions()
+      .add("--data", "DIR", options.data)
+      .add("--out", "FILE.json", options.out)
+      .add("--seeds", "N", options.seeds)
+      .add("--threads", "N", options.threads)
+      .add("--repetitions", "N", options.repetitions)
+      .add("--voxel-size", "MM", options.voxel_size)
+      .add("--python", "PROGRAM", options.python)
+      .add_flag("--no-peers", options.peers, false)
+      .add("--only", "WORD", options.only)
+      .read(count, words);
   if (options.data.empty()) {
     options.data = (std::filesystem::temp_directory_path() / "cingulum-bench-track").string();
   }

@@ -98,21 +98,13 @@ int run(const Options& options) {
 
 Options parse(int count, char** words) {
   Options options;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string word = words[i], value = words[i + 1];
-    if (word == "--out")
-      options.out = value;
-    else if (word == "--only")
-      options.only = value;
-    else if (word == "--cache-dir")
-      options.cache = value;
-    else if (word == "--nseeds")
-      options.seeds = std::stoull(value);
-    else if (word == "--repetitions")
-      options.repetitions = std::stoi(value);
-    else
-      give_up(fmt::format("'{}' is not known: see the top of bench/track_contracted.cpp", word));
-  }
+  ProgramOptions()
+      .add("--out", "FILE.json", options.out)
+      .add("--only", "WORD", options.only)
+      .add("--cache-dir", "DIR", options.cache)
+      .add("--nseeds", "N", options.seeds)
+      .add("--repetitions", "N", options.repetitions)
+      .read(count, words);
   return options;
 }
 

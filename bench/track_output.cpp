@@ -198,17 +198,16 @@ int run(const Options& options) {
 }  // namespace
 }  // namespace cingulum::bench
 
-int main(int argc, char** argv) {
+int main(int count, char** words) {
   using namespace cingulum::bench;
   Options options;
-  for (int i = 1; i + 1 < argc; i += 2) {
-    const std::string name = argv[i];
-    if (name == "--out") options.out = argv[i + 1];
-    if (name == "--folder") options.folder = argv[i + 1];
-    if (name == "--seeds") options.seeds = std::strtoull(argv[i + 1], nullptr, 10);
-    if (name == "--chunk") options.chunk = std::strtoull(argv[i + 1], nullptr, 10);
-    if (name == "--threads") options.threads = std::atoi(argv[i + 1]);
-    if (name == "--repetitions") options.repetitions = std::atoi(argv[i + 1]);
-  }
+  ProgramOptions()
+      .add("--out", "FILE.json", options.out)
+      .add("--folder", "DIR", options.folder)
+      .add("--seeds", "N", options.seeds)
+      .add("--chunk", "N", options.chunk)
+      .add("--threads", "N", options.threads)
+      .add("--repetitions", "N", options.repetitions)
+      .read(count, words);
   return run(options);
 }

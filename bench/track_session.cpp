@@ -6,9 +6,6 @@
 // resident actors: its time, and the memory that the card has in use after each.
 //   bench_track_session [--device NAME] [--out FILE.json] [--nseeds N] [--requests N] [--whole N] [--actors N]
 //                       [--only WORD] [--cache-dir DIR]
-#include <cstdlib>
-#include <map>
-
 #include "base/settings.hpp"
 #include "bench/program.hpp"
 #include "device/working_memory.hpp"
@@ -266,23 +263,18 @@ int run(const Options& options) {
 }  // namespace
 }  // namespace cingulum::bench
 
-int main(int argc, char** argv) {
+int main(int count, char** words) {
   cingulum::bench::Options options;
-  const std::map<std::string, std::function<void(const char*)>> known = {
-      {"--device", [&](const char* value) { options.device = value; }},
-      {"--out", [&](const char* value) { options.out = value; }},
-      {"--only", [&](const char* value) { options.only = value; }},
-      {"--cache-dir", [&](const char* value) { options.cache = value; }},
-      {"--nseeds", [&](const char* value) { options.seeds = std::strtoull(value, nullptr, 10); }},
-      {"--requests", [&](const char* value) { options.requests = std::strtoull(value, nullptr, 10); }},
-      {"--whole", [&](const char* value) { options.whole = std::strtoull(value, nullptr, 10); }},
-      {"--actors",
-       [&](const char* value) { options.actors = static_cast<std::uint32_t>(std::strtoul(value, nullptr, 10)); }}};
-  for (int i = 1; i < argc; i += 2) {
-    const auto found = known.find(argv[i]);
-    if (found == known.end() || i + 1 == argc) cingulum::bench::give_up(fmt::format("unknown argument {}", argv[i]));
-    found->second(argv[i + 1]);
-  }
+  cingulum::bench::ProgramOptions()
+      .add("--device", "NAME", options.device)
+      .add("--out", "FILE.json", options.out)
+      .add("--only", "WORD", options.only)
+      .add("--cache-dir", "DIR", options.cache)
+      .add("--nseeds", "N", options.seeds)
+      .add("--requests", "N", options.requests)
+      .add("--whole", "N", options.whole)
+      .add("--actors", "N", options.actors)
+      .read(count, words);
   if (options.seeds == 0 || options.requests == 0 || options.whole <= options.seeds) {
     cingulum::bench::give_up("seeds and requests are at least 1, and a whole run has more seeds than a request");
   }

@@ -75,7 +75,7 @@ void run_scenario(const Scenario& scenario, const Options& options, Device& devi
 
 int run(const Options& options) {
   const Settings settings = require(Settings::from_environment());
-  const DeviceRegistry registry = require(DeviceRegistry::probe(require(ProbeOptions::from_settings(settings))));
+  const DeviceRegistry registry = require(open_devices(settings));
   Device& device = *require(registry.select_one(options.device));
   const int threads = options.threads > 0 ? options.threads : require(settings.threads());
   const auto pool = require(ThreadPool::create(threads));
@@ -97,28 +97,16 @@ int run(const Options& options) {
 
 Options parse(int count, char** words) {
   Options options;
-  for (int i = 1; i + 1 < count; i += 2) {
-    const std::string name = words[i];
-    const char* const value = words[i + 1];
-    if (name == "--out")
-      options.out = value;
-    else if (name == "--folder")
-      options.folder = value;
-    else if (name == "--device")
-      options.device = value;
-    else if (name == "--peer")
-      options.peer = value;
-    else if (name == "--only")
-      options.only = value;
-    else if (name == "--mebibytes")
-      options.mebibytes = std::max(64ull, std::strtoull(value, nullptr, 10));
-    else if (name == "--repetitions")
-      options.repetitions = std::max(3, std::atoi(value));
-    else if (name == "--threads")
-      options.threads = std::atoi(value);
-    else
-      give_up(fmt::format("unknown option {}", name));
-  }
+  ProgramOptions()
+      .add("--out", "FILE.json", options.out)
+      .add("--folder", "DIR", options.folder)
+      .add("--device", "NAME", options.device)
+      .add("--peer", "PYTHON", options.peer)
+      .add("--only", "SCENARIO", options.only)
+      .add("--mebibytes", "N", options.mebibytes, std::uint64_t{64})
+      .add("--repetitions", "N", options.repetitions, 3)
+      .add("--threads", "N", options.threads)
+      .read(count, words);
   return options;
 }
 

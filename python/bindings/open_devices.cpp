@@ -13,11 +13,7 @@ Result<std::shared_ptr<OpenDevice>> open_device(const std::string& name) {
   if (std::shared_ptr<OpenDevice> found = held[name].lock()) return found;
   auto opened = std::make_shared<OpenDevice>();
   CGL_TRY_ASSIGN(const Settings settings, Settings::from_environment());
-  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(settings));
-  options.wanted = name;
-  CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-  opened->registry = std::make_unique<DeviceRegistry>(std::move(registry));
-  CGL_TRY_ASSIGN(opened->device, opened->registry->select_one(name));
+  CGL_TRY_ASSIGN(static_cast<OpenedDevice&>(*opened), open_one_device(settings, name));
   // Under another name it may be open: memory and kernels must meet on one.
   std::weak_ptr<OpenDevice>& known = held[opened->device->id()];
   if (std::shared_ptr<OpenDevice> found = known.lock()) {

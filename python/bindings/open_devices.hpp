@@ -10,10 +10,8 @@
 
 namespace cingulum::python {
 
-// One device with a queue of its own. One caller at a time: lock `mutex`.
-struct OpenDevice {
-  std::unique_ptr<DeviceRegistry> registry;  // outlives what is below
-  Device* device = nullptr;
+// A device with a queue of its own, which goes before it. One caller at a time: lock `mutex`.
+struct OpenDevice : OpenedDevice {
   std::unique_ptr<Queue> queue;
   std::mutex mutex;
 };

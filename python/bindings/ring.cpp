@@ -91,7 +91,7 @@ const char* upper_case_state(ring::ActorState state) {
 
 // Where actors live, and what keeps it alive: devices go last.
 struct Home {
-  std::unique_ptr<DeviceRegistry> devices;
+  OpenedDevice opened;
   std::unique_ptr<ring::WorkloadPlace> place;  // bodies of the library
   std::unique_ptr<ring::Runtime> own_runtime;  // bodies from text
   std::shared_ptr<ring::ResidentGrid> grid;
@@ -361,11 +361,8 @@ class NativeRuntime {
         return {};
       }
       CGL_TRY_ASSIGN(const Settings settings, Settings::from_environment());
-      CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(settings));
-      options.wanted = device;
-      CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-      home_->devices = std::make_unique<DeviceRegistry>(std::move(registry));
-      CGL_TRY_ASSIGN(Device* const chosen, home_->devices->select_one(device));
+      CGL_TRY_ASSIGN(home_->opened, open_one_device(settings, device));
+      Device* const chosen = home_->opened.device;
       if (chosen->description().backend != Backend::cuda) {
         return fail(ErrorKind::unavailable, "actors run on cpu and on CUDA devices, not on {}", chosen->id());
       }

@@ -20,9 +20,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-// A cell of a table; empty where the row has no such number.
-std::string real(const Json& of, const char* name, int digits, double scale = 1) {
+// Cells of a table; empty where the row has no such number.
+std::string bench_real(const Json& of, const char* name, int digits, double scale = 1) {
   return of.contains(name) ? fmt::format("{:.{}f}", scale * of[name].get<double>(), digits) : std::string();
+}
+
+std::string bench_count(const Json& of, const char* name) {
+  return of.contains(name) ? format_count(of[name].get<std::uint64_t>()) : std::string();
 }
 
 std::string table_of_typed(const Json& rows) {
@@ -39,10 +43,10 @@ std::string table_of_typed(const Json& rows) {
   for (const Json& row : rows) {
     const Json score = row.value("score", Json::object());
     table.add_row({row["scenario"].get<std::string>().substr(sizeof("typed")), row["device"].get<std::string>(),
-                   real(row, "seconds", 3), real(row, "prepare_seconds", 3), real(row, "tracking_seconds", 3),
-                   real(row, "processor_seconds", 2),
-                   format_count(static_cast<std::uint64_t>(row["kept"].get<double>())), real(row, "mean_length_mm", 1),
-                   real(score, "valid", 3), real(score, "f1", 3)});
+                   bench_real(row, "seconds", 3), bench_real(row, "prepare_seconds", 3),
+                   bench_real(row, "tracking_seconds", 3), bench_real(row, "processor_seconds", 2),
+                   format_count(static_cast<std::uint64_t>(row["kept"].get<double>())),
+                   bench_real(row, "mean_length_mm", 1), bench_real(score, "valid", 3), bench_real(score, "f1", 3)});
   }
   return table.text(2);
 }
@@ -67,17 +71,15 @@ std::string table_of_rows(const Json& rows) {
                {"equal"}});
   for (const Json& row : rows) {
     if (row.contains("refused")) continue;
-    const auto count = [](const Json& of, const char* name) {
-      return of.contains(name) ? format_count(of[name].get<std::uint64_t>()) : std::string();
-    };
     const Json score = row.value("score", Json::object());
-    table.add_row({row["scenario"].get<std::string>(), row["device"].get<std::string>(),
-                   real(row, "tracking_seconds", 4), real(row, "M_points_per_s", 1), real(row, "M_steps_per_s", 1),
-                   real(row, "kernel_M_points_per_s", 1), real(row, "kernel_M_points_per_s_unsorted", 1),
-                   real(row, "file_seconds", 3), real(row, "disk_seconds", 3), real(row, "disk_copy_seconds", 3),
-                   count(row, "streamlines"), real(row, "mean_length_mm", 2), real(row, "median_length_mm", 1),
-                   count(score, "commissural"), real(score, "f1", 3), real(row, "field_bytes", 0, 1e-6),
-                   measure::is_equal_row(row) ? "yes" : "NO"});
+    table.add_row(
+        {row["scenario"].get<std::string>(), row["device"].get<std::string>(), bench_real(row, "tracking_seconds", 4),
+         bench_real(row, "M_points_per_s", 1), bench_real(row, "M_steps_per_s", 1),
+         bench_real(row, "kernel_M_points_per_s", 1), bench_real(row, "kernel_M_points_per_s_unsorted", 1),
+         bench_real(row, "file_seconds", 3), bench_real(row, "disk_seconds", 3),
+         bench_real(row, "disk_copy_seconds", 3), bench_count(row, "streamlines"), bench_real(row, "mean_length_mm", 2),
+         bench_real(row, "median_length_mm", 1), bench_count(score, "commissural"), bench_real(score, "f1", 3),
+         bench_real(row, "field_bytes", 0, 1e-6), measure::is_equal_row(row) ? "yes" : "NO"});
   }
   return table.text(2);
 }
@@ -100,9 +102,8 @@ std::string table_of_peers(const Json& peers) {
         {name, std::to_string(row.value("threads", 0)), format_count(row.value("seeds", std::uint64_t{0})),
          fmt::format("{:.3f}", wall), fmt::format("{:.4f}", wall > 0 ? 1e-6 * row.value("points", 0.0) / wall : 0),
          format_count(row.value("kept", std::uint64_t{0})), fmt::format("{:.2f}", row.value("mean_length_mm", 0.0)),
-         fmt::format("{:.1f}", row.value("median_length_mm", 0.0)),
-         score.contains("commissural") ? format_count(score["commissural"].get<std::uint64_t>()) : "",
-         score.contains("f1") ? fmt::format("{:.3f}", score["f1"].get<double>()) : ""});
+         fmt::format("{:.1f}", row.value("median_length_mm", 0.0)), bench_count(score, "commissural"),
+         bench_real(score, "f1", 3)});
   }
   return table.text(2);
 }

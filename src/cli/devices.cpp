@@ -139,8 +139,7 @@ void print_table(const DeviceRegistry& registry, VerbContext& context) {
 }
 
 Status run_devices(const ParsedArguments&, VerbContext& context) {
-  CGL_TRY_ASSIGN(const ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-  CGL_TRY_ASSIGN(const DeviceRegistry registry, DeviceRegistry::probe(options));
+  CGL_TRY_ASSIGN(const DeviceRegistry registry, open_devices(context.settings()));
   context.common().json ? print_json(registry, context) : print_table(registry, context);
   return {};
 }

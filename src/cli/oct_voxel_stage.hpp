@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,17 +21,10 @@ class VoxelStage {
   [[nodiscard]] static Result<std::unique_ptr<VoxelStage>> open(VerbContext& context) {
     const std::vector<std::string>& names = context.common().devices;
     if (names.size() != 1) return fail(ErrorKind::invalid_argument, "--device: one device is accepted here");
-    return open(context, names[0]);
-  }
-  [[nodiscard]] static Result<std::unique_ptr<VoxelStage>> open(VerbContext& context, const std::string& name) {
     auto stage = std::unique_ptr<VoxelStage>(new VoxelStage());
-    CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-    options.wanted = name;
-    CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-    stage->registry_.emplace(std::move(registry));
-    CGL_TRY_ASSIGN(Device* const device, stage->registry_->select_one(name));
-    CGL_TRY_ASSIGN(stage->kernels_, oct::OctKernels::create(*device));
-    CGL_TRY_ASSIGN(stage->queue_, device->create_queue());
+    CGL_TRY_ASSIGN(stage->opened_, open_one_device(context.settings(), names[0]));
+    CGL_TRY_ASSIGN(stage->kernels_, oct::OctKernels::create(*stage->opened_.device));
+    CGL_TRY_ASSIGN(stage->queue_, stage->opened_.device->create_queue());
     return stage;
   }
 
@@ -98,7 +90,7 @@ class VoxelStage {
             static_cast<std::uint32_t>(volume.columns)};
   }
 
-  std::optional<DeviceRegistry> registry_;  // outlives all below
+  OpenedDevice opened_;  // outlives all below
   std::unique_ptr<oct::OctKernels> kernels_;
   std::unique_ptr<Queue> queue_;
 };

@@ -11,13 +11,10 @@ Verb ring_verb();
 namespace {
 
 // The CUDA device that was asked for, or none: actors on the CPU.
-Result<Device*> choose_device(const std::string& wanted, VerbContext& context, std::unique_ptr<DeviceRegistry>& kept) {
+Result<Device*> choose_device(const std::string& wanted, VerbContext& context, OpenedDevice& kept) {
   if (wanted == "cpu" || wanted == "numba") return nullptr;
-  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-  options.wanted = wanted;
-  CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-  kept = std::make_unique<DeviceRegistry>(std::move(registry));
-  CGL_TRY_ASSIGN(Device* const device, kept->select_one(wanted));
+  CGL_TRY_ASSIGN(kept, open_one_device(context.settings(), wanted));
+  Device* const device = kept.device;
   if (device->description().backend == Backend::cuda) return device;
   // By `auto` a GPU that cannot hold actors is passed over.
   if (wanted == "auto" || device->description().backend == Backend::cpu) return nullptr;
@@ -28,12 +25,9 @@ Result<Device*> choose_device(const std::string& wanted, VerbContext& context, s
 
 Result<RingProgram> start_ring_program(const std::string& what, const ParsedArguments& arguments, VerbContext& context,
                                        const ring::DevicePlaceOptions& device_options, bool is_first) {
-  const std::vector<std::string>& devices = context.common().devices;
-  if (devices.size() != 1) {
-    return fail(ErrorKind::invalid_argument, "cingulum ring {}: one device at a time, {} given", what, devices.size());
-  }
+  CGL_TRY_ASSIGN(const std::string wanted, context.only_device("cingulum ring " + what));
   RingProgram program;
-  CGL_TRY_ASSIGN(Device* const device, choose_device(devices[0], context, program.devices));
+  CGL_TRY_ASSIGN(Device* const device, choose_device(wanted, context, program.opened));
   if (device != nullptr) {
     CGL_TRY_ASSIGN(program.place, ring::make_cuda_place(*device, device_options));
   } else {

@@ -18,7 +18,7 @@ namespace cingulum {
 
 // What bench and run share: where actors are started, and the page on which `cingulum ring top` sees them.
 struct RingProgram {
-  std::unique_ptr<DeviceRegistry> devices;  // where the place is on one of them
+  OpenedDevice opened;  // where the place is on one of them
   std::unique_ptr<ring::WorkloadPlace> place;
   std::unique_ptr<ring::TelemetryPublisher> publisher;  // goes before the place
 };

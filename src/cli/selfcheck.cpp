@@ -30,8 +30,7 @@ std::string join(const std::vector<std::string>& names) {
 
 Status run_selfcheck_verb(const ParsedArguments& arguments, VerbContext& context) {
   const auto items = static_cast<std::uint32_t>(arguments.integer("items"));
-  CGL_TRY_ASSIGN(const ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-  CGL_TRY_ASSIGN(const DeviceRegistry registry, DeviceRegistry::probe(options));
+  CGL_TRY_ASSIGN(const DeviceRegistry registry, open_devices(context.settings()));
   // Without --device or CINGULUM_DEVICE, every device that there is.
   std::vector<Device*> devices = registry.devices();
   if (arguments.given("device") || context.settings().given(Setting::device)) {

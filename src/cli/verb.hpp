@@ -120,6 +120,11 @@ class VerbContext : public RunMachine {
   [[nodiscard]] const std::vector<Verb>& verbs() const noexcept { return verbs_; }
   [[nodiscard]] const CommonValues& common() const noexcept { return common_; }
   [[nodiscard]] std::size_t output_width() const noexcept { return output_width_; }
+  // The one device of `what`, which cannot use several.
+  [[nodiscard]] Result<std::string> only_device(std::string_view what) const {
+    if (common_.devices.size() == 1) return common_.devices.front();
+    return fail(ErrorKind::invalid_argument, "{}: one device at a time, {} given", what, common_.devices.size());
+  }
 
   void print(std::string_view text) const { output_(text); }
   template <class... Args>

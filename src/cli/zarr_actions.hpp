@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "base/thread_pool.hpp"
 #include "cli/file_report.hpp"
 #include "cli/verb.hpp"
+#include "zarr/array.hpp"
 #include "zarr/hierarchy_check.hpp"
 #include "zarr/hierarchy_copy.hpp"
 
@@ -27,6 +29,8 @@ struct ZarrReportOptions {
 };
 // What is in a Zarr hierarchy: zarr_report.cpp.
 [[nodiscard]] Result<FileReport> report_zarr(const std::filesystem::path& path, const ZarrReportOptions& options);
+// The node where it is an array, else the first array below it: of an image its finest level. None: there is none.
+[[nodiscard]] Result<std::optional<zarr::Array>> first_zarr_array(const std::string& path, const std::string& node);
 // A report as people see it.
 [[nodiscard]] std::string report_text(const std::string& name, const FileReport& report);
 

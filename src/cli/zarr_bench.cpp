@@ -7,22 +7,11 @@
 #include "device/registry.hpp"
 #include "measure/bench_report.hpp"
 #include "measure/zarr_rows.hpp"
-#include "zarr/hierarchy.hpp"
 
 namespace cingulum {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// The array that is named, or the first one of a hierarchy: of an image its finest level.
-Result<zarr::Array> first_array(const std::string& path, const std::string& node) {
-  CGL_TRY_ASSIGN(const std::shared_ptr<const zarr::Store> store, zarr::Store::open(path));
-  CGL_TRY_ASSIGN(const zarr::Hierarchy hierarchy, zarr::read_hierarchy(*store, node));
-  for (const zarr::Node& each : hierarchy.nodes) {
-    if (each.kind == zarr::NodeKind::array) return zarr::Array::open(store, each.path);
-  }
-  return fail(ErrorKind::invalid_argument, "{}: there is no array in it", path);
-}
 
 Status generate(const std::string& path, const ParsedArguments& arguments, ThreadPool& pool) {
   zarr::NewArray wanted;
@@ -44,18 +33,15 @@ Status run_zarr_bench(const ParsedArguments& arguments, VerbContext& context) {
   if (paths.size() != 1) {
     return fail(ErrorKind::invalid_argument, "cingulum zarr bench takes one array, {} given", paths.size());
   }
-  const std::vector<std::string>& devices = context.common().devices;
-  if (devices.size() != 1) {
-    return fail(ErrorKind::invalid_argument, "cingulum zarr bench: one device at a time, {} given", devices.size());
-  }
+  CGL_TRY_ASSIGN(const std::string device_name, context.only_device("cingulum zarr bench"));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   if (arguments.given("generate")) CGL_TRY(generate(paths[0], arguments, *pool));
-  CGL_TRY_ASSIGN(const zarr::Array array,
-                 first_array(paths[0], arguments.given("path") ? arguments.text("path") : std::string()));
-  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-  options.wanted = devices[0];
-  CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-  CGL_TRY_ASSIGN(Device* const device, registry.select_one(devices[0]));
+  CGL_TRY_ASSIGN(const std::optional<zarr::Array> found,
+                 first_zarr_array(paths[0], arguments.given("path") ? arguments.text("path") : std::string()));
+  if (!found) return fail(ErrorKind::invalid_argument, "{}: there is no array in it", paths[0]);
+  const zarr::Array& array = *found;
+  CGL_TRY_ASSIGN(const OpenedDevice opened, open_one_device(context.settings(), device_name));
+  Device* const device = opened.device;
   measure::ZarrBench bench{.pool = *pool};
   CGL_TRY_ASSIGN(bench.settings, zarr::EngineSettings::from_settings(context.settings()));
   CGL_TRY_ASSIGN(const zarr::Engine engine, zarr::parse_engine(arguments.text("engine")));

@@ -16,39 +16,33 @@ using Json = nlohmann::ordered_json;
 
 // The ways of the first array (of an image: of its finest level) to the device that --device names.
 Status add_explanation(const std::string& path, const std::string& node, VerbContext& context, FileReport& report) {
-  CGL_TRY_ASSIGN(const std::shared_ptr<const zarr::Store> store, zarr::Store::open(path));
-  CGL_TRY_ASSIGN(const zarr::Hierarchy hierarchy, zarr::read_hierarchy(*store, node));
-  std::string first;
-  bool there = false;
-  for (const zarr::Node& each : hierarchy.nodes) {
-    if (each.kind != zarr::NodeKind::array || there) continue;
-    first = each.path;
-    there = true;
-  }
-  if (!there) return {};
-  CGL_TRY_ASSIGN(const zarr::Array array, zarr::Array::open(store, first));
-  const std::vector<std::string>& devices = context.common().devices;
-  if (devices.size() != 1) {
-    return fail(ErrorKind::invalid_argument, "--explain: one device at a time, {} given", devices.size());
-  }
-  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(context.settings()));
-  options.wanted = devices[0];
-  CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-  CGL_TRY_ASSIGN(Device* const device, registry.select_one(devices[0]));
+  CGL_TRY_ASSIGN(const std::optional<zarr::Array> array, first_zarr_array(path, node));
+  if (!array) return {};
+  CGL_TRY_ASSIGN(const std::string device, context.only_device("--explain"));
+  CGL_TRY_ASSIGN(const OpenedDevice opened, open_one_device(context.settings(), device));
   CGL_TRY_ASSIGN(const zarr::EngineSettings settings, zarr::EngineSettings::from_settings(context.settings()));
   Json list = Json::array();
-  for (const zarr::EngineAnswer& answer : zarr::explain_engines(array, *device, settings)) {
+  for (const zarr::EngineAnswer& answer : zarr::explain_engines(*array, *opened.device, settings)) {
     const std::string name(zarr::engine_name(answer.engine));
     list.push_back(
         {{"engine", name}, {"possible", answer.possible}, {"reason", answer.reason}, {"details", answer.details}});
     report.add(fmt::format("engine {}", name), fmt::format("{}: {}", answer.possible ? "yes" : "no", answer.reason));
     for (const std::string& detail : answer.details) report.add("", detail);
   }
-  report.json["engines"] = {{"array", array.name()}, {"device", device->id()}, {"answers", std::move(list)}};
+  report.json["engines"] = {{"array", array->name()}, {"device", opened.device->id()}, {"answers", std::move(list)}};
   return {};
 }
 
 }  // namespace
+
+Result<std::optional<zarr::Array>> first_zarr_array(const std::string& path, const std::string& node) {
+  CGL_TRY_ASSIGN(const std::shared_ptr<const zarr::Store> store, zarr::Store::open(path));
+  CGL_TRY_ASSIGN(const zarr::Hierarchy hierarchy, zarr::read_hierarchy(*store, node));
+  for (const zarr::Node& each : hierarchy.nodes) {
+    if (each.kind == zarr::NodeKind::array) return zarr::Array::open(store, each.path);
+  }
+  return std::nullopt;
+}
 
 Status run_zarr_info(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());

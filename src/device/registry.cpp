@@ -182,4 +182,18 @@ Result<Device*> DeviceRegistry::select_one(std::string_view wanted) const {
   return chosen.front();
 }
 
+Result<DeviceRegistry> open_devices(const Settings& settings, std::optional<std::string> wanted) {
+  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(settings));
+  options.wanted = std::move(wanted);
+  return DeviceRegistry::probe(options);
+}
+
+Result<OpenedDevice> open_one_device(const Settings& settings, const std::string& wanted) {
+  OpenedDevice opened;
+  CGL_TRY_ASSIGN(DeviceRegistry registry, open_devices(settings, wanted));
+  opened.registry = std::make_unique<DeviceRegistry>(std::move(registry));
+  CGL_TRY_ASSIGN(opened.device, opened.registry->select_one(wanted));
+  return opened;
+}
+
 }  // namespace cingulum

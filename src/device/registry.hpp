@@ -87,4 +87,16 @@ class DeviceRegistry {
   std::vector<BackendReport> backends_;
 };
 
+// The devices as settings say; with `wanted`, as DeviceRegistry::probe opens them for it.
+[[nodiscard]] Result<DeviceRegistry> open_devices(const Settings& settings,
+                                                  std::optional<std::string> wanted = std::nullopt);
+
+// One device, and what keeps it open.
+struct OpenedDevice {
+  std::unique_ptr<DeviceRegistry> registry;  // outlives what uses the device
+  Device* device = nullptr;
+};
+// `wanted` is what --device takes, and names one.
+[[nodiscard]] Result<OpenedDevice> open_one_device(const Settings& settings, const std::string& wanted);
+
 }  // namespace cingulum

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "device/opening_devices.hpp"
 #include "device/selfcheck.hpp"
 #include "support/each_device.hpp"
 
@@ -154,16 +153,6 @@ TEST(Registry, a_list_that_is_none_is_refused_before_anything_is_opened) {
   opened_backends.clear();
   EXPECT_TRUE(fails_with(DeviceRegistry::probe(wanting("cuda,,"), with_cuda), ErrorKind::invalid_argument, "cuda,,"));
   EXPECT_TRUE(opened_backends.empty());
-}
-
-TEST(OpeningDevices, gives_the_same_devices_each_time_it_is_waited_for) {
-  OpeningDevices opening(wanting("cpu"));
-  ASSERT_OK_AND_ASSIGN(DeviceRegistry* const first, opening.wait());
-  ASSERT_OK_AND_ASSIGN(DeviceRegistry* const second, opening.wait());
-  EXPECT_EQ(first, second);
-  EXPECT_EQ(first->backends().size(), 1u);
-  OpeningDevices refused(wanting("cuda,,"));
-  for (int i = 0; i < 2; ++i) EXPECT_TRUE(fails_with(refused.wait(), ErrorKind::invalid_argument, "cuda,,"));
 }
 
 class Selfcheck : public testing::EachDevice {};

@@ -190,8 +190,7 @@ class TrackBench {
 }  // namespace
 
 Result<Json> bench_tracking(const TrackBenchOptions& options, RunMachine& machine) {
-  CGL_TRY_ASSIGN(const ProbeOptions probe, ProbeOptions::from_settings(machine.settings()));
-  CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(probe));
+  CGL_TRY_ASSIGN(DeviceRegistry registry, open_devices(machine.settings()));
   CGL_TRY_ASSIGN(ThreadPool* const pool, machine.pool());
   TrackBench bench(options, registry, machine, *pool);
   CGL_TRY(bench.run());

@@ -215,7 +215,7 @@ Status SessionLiveTracks::open_session(LiveField& live) {
   TrackingSessionOptions options;
   if (limits_.lowest_threshold) options.lowest_stop_threshold = static_cast<float>(*limits_.lowest_threshold);
   auto opened = TrackingSession::open(*devices.front(), *pool, field, run.plan, options);
-  if (!opened && run.wanted->names() == "auto" && devices.front()->description().backend != Backend::cpu) {
+  if (!opened && run.wanted->is_auto() && devices.front()->description().backend != Backend::cpu) {
     log_warning("{} auto: {} not used: {}", argument_name("device"), devices.front()->id(), opened.error());
     CGL_TRY_ASSIGN(Device* const cpu, registry->select_one("cpu"));
     opened = TrackingSession::open(*cpu, *pool, field, run.plan, options);

@@ -35,8 +35,7 @@ Boundary boundary_named(const std::string& name) {
 
 Status probe(const std::string& device_name, const Json& request) {
   CGL_TRY_ASSIGN(const Settings settings, Settings::from_environment());
-  CGL_TRY_ASSIGN(const ProbeOptions options, ProbeOptions::from_settings(settings));
-  CGL_TRY_ASSIGN(const DeviceRegistry registry, DeviceRegistry::probe(options));
+  CGL_TRY_ASSIGN(const DeviceRegistry registry, open_devices(settings));
   CGL_TRY_ASSIGN(Device* const device, registry.select_one(device_name));
   CGL_TRY_ASSIGN(const auto queue, device->create_queue());
   CGL_TRY_ASSIGN(const auto kernels, OctKernels::create(*device));

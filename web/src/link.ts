@@ -1,4 +1,5 @@
 // The state of the page as a link: behind "#", so that it stays out of logs, and with identifiers of files alone.
+import type { FilterValues } from "./filter_sliders";
 
 export interface LinkState {
   image?: string;
@@ -6,7 +7,7 @@ export interface LinkState {
   place?: [number, number, number];
   view?: [number, number];
   plan?: Record<string, number | string>;
-  filter?: { shortestMm: number; longestMm: number; share: number; slabMm: number };
+  filter?: FilterValues;
   colour?: string;
   adapter?: boolean; // of an exported page: the adapter of the browser tracks, software or not
 }

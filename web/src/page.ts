@@ -1,90 +1,32 @@
 // The page of `cingulum view`: what the user does becomes requests, filters and pictures.
+import { showDifference, showEnd } from "./answer_panels";
+import { showColourBar } from "./colour_bar";
+import { byId, download, say, sayError } from "./elements";
+import { fetched } from "./fetched";
+import { takeFileLines } from "./file_lines";
+import { filterForLink, LONGEST_MM, makeFilterSliders } from "./filter_sliders";
+import { GlyphLayer, GlyphProgram, parseGlyphs } from "./glyph_layer";
+import { shortestEdge } from "./grid";
+import type { ColourBy } from "./line_colours";
 import { compare, type Comparison } from "./line_comparison";
-import { END_COLOURS, groupColour, LONGEST_SHOWN_MM, rampColour, type ColourBy } from "./line_colours";
 import { passes, passesAll, type LineFilter, type Sphere } from "./line_filters";
 import { fetchValues, type Column, type LineValues } from "./line_values";
-import { fetched } from "./fetched";
-import { GlyphLayer, GlyphProgram, parseGlyphs } from "./glyph_layer";
-import { shortestEdge, type Grid } from "./grid";
-import { LineProgram, LineState, StreamlineLayer } from "./streamline_layer";
-import { LiveSocket } from "./live_socket";
-import { Kind, parseAnswer, type Answer, type Batch, type Box, type End } from "./messages";
-import { nearestOf } from "./nearest_first";
-import { makeSlider, type Slider, type SliderOptions } from "./sliders";
-import { outline } from "./sphere_outline";
-import { SphereList, type SphereKind } from "./sphere_list";
-import { SlicePictures } from "./slice_pictures";
 import { readLink, writeLink } from "./link";
+import type { FileEntry, Listing } from "./listing";
+import { LivePlan } from "./live_plan";
+import { LiveSocket } from "./live_socket";
+import { Kind, parseAnswer, type Batch, type End } from "./messages";
+import { listenToKeys } from "./page_keys";
+import { SlicePictures } from "./slice_pictures";
 import { Slices, type Point } from "./slices";
+import type { Slider } from "./sliders";
 import { openSource, source } from "./source";
+import { SphereList, type SphereKind } from "./sphere_list";
+import { outline } from "./sphere_outline";
+import { LineProgram, LineState, StreamlineLayer } from "./streamline_layer";
 import { Streamlines } from "./streamlines";
 
-interface FileEntry {
-  id: string;
-  name: string;
-  kind: "image" | "tractogram" | "series";
-  bytes: number;
-  columns?: Column[]; // of a tractogram
-}
-
-interface Live extends Grid {
-  field: string;
-  getters: string[];
-  getter: string; // what `cingulum track` takes unless told
-  lowest_stop_threshold: number | null;
-  defaults: Record<string, Record<string, string | boolean>>; // as on the command line; flags are true or false
-  most_seeds: number;
-  device: string;
-  image?: string;
-  glyphs?: boolean;
-  peaks?: boolean;
-  truth: boolean;
-}
-
-interface Listing {
-  files: FileEntry[];
-  live: Live | null;
-  live_error: string | null;
-}
-
-const byId = <T extends HTMLElement>(id: string): T => document.getElementById(id) as T;
-const LONGEST_MM = 500; // of the slider; there it leaves nothing out
 const COLUMN = "column:"; // before the number of a file's column among the colours
-
-function say(message: string | null): void {
-  const place = byId("message");
-  place.hidden = message === null;
-  place.textContent = message ?? "";
-}
-
-function listed(place: HTMLElement, rows: [string, string][]): void {
-  place.replaceChildren(
-    ...rows.flatMap(([name, value]) => {
-      const term = document.createElement("dt");
-      const text = document.createElement("dd");
-      term.textContent = name;
-      text.textContent = value;
-      return [term, text];
-    }),
-  );
-}
-
-/** A place that can be read and typed. */
-function tenths(mm: number): number {
-  return Math.round(10 * mm) / 10;
-}
-
-function download(blob: Blob, name: string): void {
-  const address = URL.createObjectURL(blob);
-  const anchor = document.createElement("a");
-  anchor.href = address;
-  anchor.download = name;
-  anchor.click();
-  setTimeout(() => URL.revokeObjectURL(address), 10000);
-}
-
-/** A share as it is read. */
-const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
 class Page {
   // What is drawn: made anew where the browser takes the GPU's memory away.
@@ -106,9 +48,8 @@ class Page {
   private readonly spheres: SphereList;
   private seedsAt: Point = [NaN, NaN, NaN]; // the cross-hair, but while it takes a sphere of the list along
   private values: LineValues | null = null; // of the file that is shown
-  private readonly plan = new Map<string, Slider>();
-  private readonly filterSliders = new Map<string, Slider>();
-  private getter: HTMLSelectElement | null = null;
+  private plan: LivePlan | null = null;
+  private filterSliders!: Map<string, Slider>;
   private measureFrom: Point | null = null;
   private fileLoad = 0;
   private redrawIsDue = false;
@@ -169,8 +110,8 @@ class Page {
   async start(): Promise<void> {
     const link = readLink(location.hash);
     if (this.listing.live_error) say(this.listing.live_error);
-    this.makeFilters(link.filter);
-    if (this.listing.live) this.makePlan(this.listing.live, link.plan ?? {});
+    this.filterSliders = makeFilterSliders(this.filter, this.slices, link.filter, () => this.applyFilters());
+    if (this.listing.live) this.plan = new LivePlan(this.listing.live, link.plan ?? {}, () => this.ask());
     this.makeButtons();
     this.makeKeys();
     const images = this.listing.files.filter((file) => file.kind === "image");
@@ -179,7 +120,7 @@ class Page {
     const tractogram = this.makeChoice("tractogram", tractograms, (id) => this.showTractogram(id), "none");
     const colour = byId<HTMLSelectElement>("colour");
     colour.value = ["direction", "length", "end"].includes(link.colour ?? "") ? link.colour! : "direction";
-    colour.addEventListener("change", () => this.chooseColour().catch((error) => say(String(error.message ?? error))));
+    colour.addEventListener("change", () => this.chooseColour().catch(sayError));
     this.recolour();
 
     const wanted = images.find((file) => file.id === (link.image ?? this.listing.live?.image)) ?? images[0];
@@ -213,7 +154,7 @@ class Page {
     select.disabled = select.options.length === 0;
     select.addEventListener("change", () => {
       say(null);
-      chosen(select.value).catch((error) => say(String(error.message ?? error)));
+      chosen(select.value).catch(sayError);
     });
     return select;
   }
@@ -226,7 +167,6 @@ class Page {
     if (place.every(Number.isFinite) && !(place[0] === 0 && place[1] === 0 && place[2] === 0)) this.slices.moveTo(place);
   }
 
-  /** Streamlines of a file, some at a time (docs/view.md, "Tractograms"): the first are seen while the others come. */
   private async showTractogram(id: string): Promise<void> {
     const load = ++this.fileLoad;
     this.file.streamlines.clear();
@@ -236,8 +176,6 @@ class Page {
     document.body.dataset.fileLines = "0";
     document.body.dataset.fileIsWhole = String(!id);
     if (!id) return;
-    const message = async (number: number) =>
-      parseAnswer(await (await fetched(`api/lines/${encodeURIComponent(id)}/${number}`)).arrayBuffer());
     let drawn = 0;
     const take = (batch: Batch) => {
       const first = this.file.streamlines.lines;
@@ -251,113 +189,17 @@ class Page {
       drawn = lines;
       this.redraw();
     };
-    // First a sample of the whole, to its last message, which says where the others lie.
-    let number = 0;
-    let boxes: Box[] | null = null;
-    while (boxes === null) {
-      const answer = await message(number++);
-      if (load !== this.fileLoad) return;
-      if (answer.kind === Kind.places) boxes = answer.boxes;
-      else if (answer.kind === Kind.lines) take(answer.batch);
-      else throw new Error("the streamlines of a file came as another message");
-    }
-    // Then the others, always those nearest to the cross-hair. While one is drawn the next is made.
-    const left = new Set(boxes.keys());
-    const asked: Promise<Answer>[] = [];
-    const ask = () => {
-      const next = nearestOf(boxes, left, this.slices.crosshair());
-      if (next === undefined) return;
-      left.delete(next);
-      const answer = message(number + next);
-      answer.catch(() => {}); // said when its turn comes
-      asked.push(answer);
-    };
-    ask();
-    while (asked.length > 0) {
-      ask();
-      const answer = await asked.shift()!;
-      if (load !== this.fileLoad) return;
-      if (answer.kind === Kind.lines) take(answer.batch);
-    }
+    const isWanted = () => load === this.fileLoad;
+    if (!(await takeFileLines(id, () => this.slices.crosshair(), isWanted, take))) return;
     this.redraw();
     document.body.dataset.fileIsWhole = "true";
   }
 
   // Live
 
-  private makePlan(live: Live, given: Record<string, number | string>): void {
-    byId("live").hidden = false;
-    const place = byId("plan");
-    const label = document.createElement("label");
-    label.htmlFor = "getter";
-    label.textContent = "Getter";
-    const getter = (this.getter = document.createElement("select"));
-    getter.id = "getter";
-    for (const name of live.getters) getter.add(new Option(name, name));
-    getter.value = live.getters.includes(String(given.dg)) ? String(given.dg) : live.getter;
-    place.append(label, getter);
-    const lowest = Math.max(live.lowest_stop_threshold ?? 0, 0);
-    const sliders: SliderOptions[] = [
-      { name: "radius", label: "Sphere", least: 0.5, most: 15, step: 0.5, value: 3, unit: "mm" },
-      { name: "nseeds", label: "Seeds", least: 50, most: Math.min(5000, live.most_seeds), step: 50, value: 200 },
-      { name: "max-angle", label: "Largest angle", least: 5, most: 90, step: 1, value: 30, unit: "°" },
-      { name: "step-size", label: "Step", least: 0.1, most: 2, step: 0.05, value: 0.5, unit: "mm" },
-      { name: "stop-threshold", label: "Stop threshold", least: Math.ceil(lowest * 100) / 100, most: 0.6, step: 0.01, value: 0.15 },
-      { name: "min-length", label: "Shortest", least: 0, most: 100, step: 1, value: 0, unit: "mm" },
-    ];
-    for (const options of sliders) {
-      const slider = makeSlider(options, () => {
-        this.touched.add(options.name);
-        this.ask();
-      });
-      this.plan.set(options.name, slider);
-      place.append(slider.element);
-    }
-    getter.addEventListener("change", () => {
-      this.setDefaults(live);
-      this.ask();
-    });
-    this.setDefaults(live);
-    for (const [name, value] of Object.entries(given)) {
-      const slider = this.plan.get(name);
-      if (slider && typeof value === "number" && Number.isFinite(value)) {
-        slider.value = value;
-        this.touched.add(name);
-      }
-    }
-  }
-
-  private setDefaults(live: Live): void {
-    const edge = shortestEdge(live);
-    for (const [name, text] of Object.entries(live.defaults[this.getter!.value] ?? {})) {
-      const slider = this.plan.get(name);
-      if (typeof text !== "string") continue;
-      const value = parseFloat(text) * (text.endsWith("vox") ? edge : 1);
-      if (slider && !this.touched.has(name) && Number.isFinite(value)) slider.value = value;
-    }
-  }
-  /** Sliders that were moved. The others keep what the program takes by itself, and the command stays short. */
-  private readonly touched = new Set<string>();
-
-  /** What `cingulum track` would be asked for. */
-  private planNow(): Record<string, unknown> {
-    const plan: Record<string, unknown> = {
-      dg: this.getter!.value,
-      sphere: [...this.seedsAt.map(tenths), this.plan.get("radius")!.value],
-      nseeds: this.plan.get("nseeds")!.value,
-    };
-    for (const name of this.touched) if (name !== "radius" && name !== "nseeds") plan[name] = this.plan.get(name)!.value;
-    for (const kind of ["include", "exclude", "stop"] as const) {
-      const spheres = this.spheres.of(kind);
-      if (spheres.length > 0) plan[kind] = spheres.map(({ centre, radius }) => [...centre.map(tenths), radius]);
-    }
-    if (this.listing.live!.truth) plan.score = true;
-    return plan;
-  }
-
   private ask(): void {
     this.drawMarks();
-    if (this.socket && this.seedsAt.every(Number.isFinite)) this.socket.ask(this.planNow());
+    if (this.socket && this.seedsAt.every(Number.isFinite)) this.socket.ask(this.plan!.request(this.seedsAt, this.spheres));
   }
 
   private moved(): void {
@@ -393,16 +235,7 @@ class Page {
 
   private endAnswer(end: End, milliseconds: number): void {
     this.lastEnd = end;
-    const reasons = Object.entries(end.end_reasons).sort((a, b) => b[1] - a[1]);
-    listed(byId("answer"), [
-      ["answered in", `${milliseconds.toFixed(0)} ms (tracking ${end.milliseconds.tracking.toFixed(0)})`],
-      ["kept", `${end.kept} of ${end.seeds} seeds`],
-      ["mean length", `${end.mean_mm.toFixed(1)} mm`],
-      ...reasons.map(([name, count]): [string, string] => [name.replaceAll("_", " "), String(count)]),
-      ...Object.entries(end.score ?? {}).map(([name, value]): [string, string] => [name.replaceAll("_", " "), percent(value)]),
-    ]);
-    byId("command").textContent = end.command;
-    document.body.dataset.answered = String(Number(document.body.dataset.answered ?? 0) + 1);
+    showEnd(end, milliseconds);
     this.updateComparison();
     this.redraw();
   }
@@ -435,16 +268,8 @@ class Page {
 
   private updateComparison(): void {
     if (!this.isFrozen || !this.listing.live) return;
-    const found = (this.comparison = compare(this.frozen.streamlines, this.live.streamlines, this.listing.live));
-    const [a, b] = [this.frozenEnd?.score, this.lastEnd?.score];
-    listed(byId("difference"), [
-      ["A alone", String(found.onlyA)],
-      ["B alone", String(found.onlyB)],
-      ["both, bit for bit", String(found.both)],
-      ["voxels, Dice", found.dice.toFixed(3)],
-      ["kept", `${this.frozenEnd?.kept ?? "?"} and ${this.lastEnd?.kept ?? "?"}`],
-      ...(a && b ? Object.keys(a).map((name): [string, string] => [name.replaceAll("_", " "), `${percent(a[name])} and ${percent(b[name])}`]) : []),
-    ]);
+    this.comparison = compare(this.frozen.streamlines, this.live.streamlines, this.listing.live);
+    showDifference(this.comparison, this.frozenEnd, this.lastEnd);
     this.applyFilter(this.frozen, 0);
     this.applyFilter(this.live, 0);
   }
@@ -476,31 +301,6 @@ class Page {
     this.redraw();
   }
 
-  private makeFilters(given?: { shortestMm: number; longestMm: number; share: number; slabMm: number }): void {
-    const place = byId("filters");
-    const sliders: [SliderOptions, (value: number) => void][] = [
-      [{ name: "slab", label: "Slab about a slice, ±", least: 0.5, most: 30, step: 0.5, value: given?.slabMm ?? 2, unit: "mm" },
-        (value) => (this.slices.slabHalfMm = value)],
-      [{ name: "shortest", label: "Lines from", least: 0, most: 200, step: 1, value: given?.shortestMm ?? 0, unit: "mm" },
-        (value) => (this.filter.shortestMm = value)],
-      [{ name: "longest", label: "to", least: 1, most: LONGEST_MM, step: 1, value: given?.longestMm ?? LONGEST_MM, unit: "mm" },
-        (value) => (this.filter.longestMm = value >= LONGEST_MM ? Infinity : value)],
-      [{ name: "share", label: "A random share", least: 1, most: 100, step: 1, value: 100 * (given?.share ?? 1), unit: "%" },
-        (value) => (this.filter.share = value / 100)],
-      [{ name: "least", label: "Values from, along the bar", least: 0, most: 100, step: 1, value: 0, unit: "%" },
-        (value) => (this.filter.leastValue = value / 100)],
-    ];
-    for (const [options, set] of sliders) {
-      const slider = makeSlider(options, (value) => {
-        set(value);
-        this.applyFilters();
-      });
-      set(slider.value);
-      this.filterSliders.set(options.name, slider);
-      place.append(slider.element);
-    }
-  }
-
   /** What the file has numbers for, beside what every line has. */
   private offerColumns(columns: Column[]): void {
     const select = byId<HTMLSelectElement>("colour");
@@ -528,25 +328,12 @@ class Page {
     const by = (chosen.startsWith(COLUMN) ? "values" : chosen) as ColourBy;
     for (const layer of [this.file, this.frozen, this.live]) layer.recolour(by, layer === this.file ? this.values : null);
     this.filterSliders.get("least")!.element.hidden = !this.values || this.values.column.groups !== undefined;
-    const bar = byId("bar");
-    const bands = (colours: string[]) =>
-      `linear-gradient(90deg, ${colours.map((colour, i) => `${colour} ${(100 * i) / colours.length}% ${(100 * (i + 1)) / colours.length}%`).join(", ")})`;
-    const css = (colour: [number, number, number]) => `rgb(${colour.map(Math.round).join(" ")})`;
-    const ramp = `linear-gradient(90deg, ${[0, 0.25, 0.5, 0.75, 1].map((share) => css(rampColour(share))).join(", ")})`;
-    const [background, text] =
-      by === "direction" ? [bands(["#f33", "#3f3", "#55f"]), "red left-right, green front-back, blue up-down"]
-      : by === "length" ? [ramp, `0 to ${LONGEST_SHOWN_MM} mm`]
-      : by === "end" ? [bands(END_COLOURS), "one colour for each reason"]
-      : !this.values ? ["", ""]
-      : this.values.column.groups ? [bands(this.values.column.groups.map((_, group) => css(groupColour(group)))), this.values.column.groups.join(", ")]
-      : [ramp, `${this.values.column.name}: ${this.values.least.toPrecision(3)} to ${this.values.most.toPrecision(3)}`];
-    bar.style.background = background;
-    byId("bar-text").textContent = text;
+    showColourBar(by, this.values);
     this.redraw();
   }
 
   private outlined(): Sphere[] {
-    const own = this.plan.has("radius") ? [{ centre: this.seedsAt, radius: this.plan.get("radius")!.value }] : [];
+    const own = this.plan ? [{ centre: this.seedsAt, radius: this.plan.radius.value }] : [];
     return [...own, ...this.spheres.all()].filter((sphere) => sphere.centre.every(Number.isFinite));
   }
 
@@ -590,7 +377,7 @@ class Page {
 
   private makeButtons(): void {
     const press = (id: string, action: () => unknown) =>
-      byId(id).addEventListener("click", () => Promise.resolve(action()).catch((error) => say(String(error.message ?? error))));
+      byId(id).addEventListener("click", () => Promise.resolve(action()).catch(sayError));
     press("save", () => this.save());
     press("copy-command", () => navigator.clipboard.writeText(byId("command").textContent ?? ""));
     press("freeze", () => this.freeze());
@@ -627,11 +414,11 @@ class Page {
 
   private placeSphere(what: string): void {
     if (what === "clear") return this.spheres.clear();
-    this.spheres.place(what as SphereKind, { centre: this.slices.crosshair(), radius: this.plan.get("radius")?.value ?? 5 });
+    this.spheres.place(what as SphereKind, { centre: this.slices.crosshair(), radius: this.plan?.radius.value ?? 5 });
   }
 
   private async save(): Promise<void> {
-    const body = JSON.stringify(this.planNow());
+    const body = JSON.stringify(this.plan!.request(this.seedsAt, this.spheres));
     const ask = { method: "POST", headers: { "Content-Type": "application/json" }, body };
     // One after the other: the server saves one run at a time, and the second is the first one's.
     download(await (await fetched("api/save", ask)).blob(), "streamlines.trx");
@@ -639,17 +426,13 @@ class Page {
   }
 
   private link(): string {
-    const plan = this.getter
-      ? { dg: this.getter.value, ...Object.fromEntries([...this.touched].map((name) => [name, this.plan.get(name)!.value])) }
-      : undefined;
     return writeLink({
       image: byId<HTMLSelectElement>("image").value || undefined,
       tractogram: byId<HTMLSelectElement>("tractogram").value || undefined,
       place: this.slices.crosshair(),
       view: this.slices.view(),
-      plan,
-      filter: { shortestMm: this.filter.shortestMm, longestMm: Math.min(this.filter.longestMm, LONGEST_MM), share: this.filter.share,
-        slabMm: this.slices.slabHalfMm },
+      plan: this.plan?.forLink(),
+      filter: filterForLink(this.filter, this.slices),
       colour: this.values ? undefined : byId<HTMLSelectElement>("colour").value,
       adapter: document.body.dataset.adapter === "chosen" || undefined,
     });
@@ -668,16 +451,18 @@ class Page {
       slider.value = slider.value + by;
       changed();
     };
-    const radius = () => this.plan.get("radius");
+    const radius = () => this.plan?.radius;
     const slab = () => this.filterSliders.get("slab")!;
     const slabChanged = () => {
       this.slices.slabHalfMm = slab().value;
       this.redraw();
     };
-    const steps: Record<string, Point> = {
-      ArrowLeft: [-1, 0, 0], ArrowRight: [1, 0, 0], ArrowUp: [0, 1, 0], ArrowDown: [0, -1, 0], PageUp: [0, 0, 1], PageDown: [0, 0, -1],
+    const move = (by: Point) => {
+      const here = this.slices.crosshair();
+      this.slices.moveTo(here.map((value, i) => value + by[i]) as Point);
+      this.moved();
     };
-    const keys: Record<string, () => void> = {
+    listenToKeys(move, {
       "+": () => turn(radius(), 0.5, () => this.ask()),
       "-": () => turn(radius(), -0.5, () => this.ask()),
       "[": () => turn(slab(), -0.5, slabChanged),
@@ -685,20 +470,7 @@ class Page {
       f: () => this.freeze(),
       s: () => byId("save").click(),
       p: () => byId("picture").click(),
-    };
-    addEventListener("keydown", (event) => {
-      const target = event.target as HTMLElement;
-      if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(target.tagName)) return;
-      const step = steps[event.key];
-      if (step) {
-        const here = this.slices.crosshair();
-        this.slices.moveTo(here.map((value, i) => value + step[i]) as Point);
-        this.moved();
-      } else if (keys[event.key]) keys[event.key]();
-      else return;
-      event.preventDefault();
-      event.stopPropagation(); // NiiVue has keys of its own
-    }, { capture: true });
+    });
   }
 }
 

@@ -370,8 +370,7 @@ Result<BatchSummary> run_batch(const BatchOptions& options, const BatchUnits& un
   const auto begin = Clock::now();
   CGL_TRY_ASSIGN(const auto shared, share_devices(request, machine));
   CGL_TRY_ASSIGN(const DeviceRegistry* const registry, shared->wanted.registry());
-  CGL_TRY_ASSIGN(const std::vector<Device*> devices,
-                 choose_devices(*registry, shared->wanted.names(), shared->wanted.gpus()));
+  CGL_TRY_ASSIGN(const std::vector<Device*> devices, shared->wanted.devices());
   const bool on_gpu = std::any_of(devices.begin(), devices.end(),
                                   [](const Device* device) { return device->description().backend != Backend::cpu; });
   // The system, and the cache of files, need some of it.

@@ -8,6 +8,7 @@
 #include "formats/sidecar.hpp"
 #include "runs/fit/fit_fields.hpp"
 #include "runs/stored_request.hpp"
+#include "tract/run/device_choice.hpp"
 
 namespace cingulum {
 namespace {
@@ -36,11 +37,25 @@ Result<SeriesFiles> series_files(const FitRequest& request) {
   return files;
 }
 
+// Waits until the device is open, and fails where it cannot fit; `auto` takes CUDA where it is there.
+Status find_device(FitRun& run) {
+  if (!run.wanted) return {};
+  if (run.wanted->is_auto()) {
+    CGL_TRY_ASSIGN(run.device, run.wanted->fitting_device("the CPU fits"));
+    if (run.device) log_info("{} auto: fitting on {}", argument_name("device"), run.device->name());
+    return {};
+  }
+  CGL_TRY_ASSIGN(const DeviceRegistry* const registry, run.wanted->registry());
+  auto made = registry->select_one(run.wanted->names()).and_then([](Device* one) { return make_fit_device(*one); });
+  CGL_TRY_ASSIGN(run.device, add_context(std::move(made), "{} {}", argument_name("device"), run.wanted->names()));
+  return {};
+}
+
 Result<SettledSeries> settled_series(FitRun& run, const SeriesFiles& files, const SeriesHead& head,
                                      const SeriesRequest& wanted) {
   const GivenArrays& arrays = run.request.arrays;
   const auto find_machine = [&]() -> Result<FitMachine> {
-    CGL_TRY_ASSIGN(run.device, run.place.find_device());
+    CGL_TRY(find_device(run));
     return run.fitting();
   };
   if (!arrays.head) return read_series(files, head, wanted, run.pool, run.machine.cancel(), find_machine);

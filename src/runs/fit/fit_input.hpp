@@ -2,6 +2,7 @@
 // the frame of the output; and what a fit keeps while it runs. Called by fit_run.cpp and fit_models.cpp.
 #pragma once
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -16,9 +17,9 @@
 #include "dmri/series/dwi_series.hpp"
 #include "dmri/series/volume_selection.hpp"
 #include "numerics/vec3.hpp"
-#include "runs/fit/fit_place.hpp"
 #include "runs/fit/fit_request.hpp"
 #include "runs/machine.hpp"
+#include "runs/wanted_devices.hpp"
 
 namespace cingulum {
 
@@ -38,14 +39,14 @@ struct FitRun {
   RunMachine& machine;
   ThreadPool& pool;
   FitMaps& maps;
-  FitPlace& place;
-  FitDevice* device = nullptr;  // where models are fitted, once the series is read; null: on the pool
+  std::optional<WantedDevices> wanted;     // absent: the CPU; outlives `device`
+  std::unique_ptr<FitDevice> device = {};  // where models are fitted, once the series is read; null: on the pool
   nlohmann::ordered_json parameters = nlohmann::ordered_json::object();
   nlohmann::ordered_json results = nlohmann::ordered_json::object();
   std::vector<std::string> warnings = {};
   std::optional<BrainMask> made_mask = {};  // written with the results
 
-  [[nodiscard]] FitMachine fitting() const { return {pool, device, machine.cancel()}; }
+  [[nodiscard]] FitMachine fitting() const { return {pool, device.get(), machine.cancel()}; }
   void warn(std::string text) {
     log_warning("{}", text);
     warnings.push_back(with_option_names(text));

@@ -10,11 +10,28 @@
 #include "runs/fit/fit_fields.hpp"
 #include "runs/fit/fit_input.hpp"
 #include "runs/fit/fit_models.hpp"
-#include "runs/fit/fit_place.hpp"
+#include "runs/wanted_devices.hpp"
 
 namespace cingulum {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// The device of a fit is opened while the series is read. Absent: the CPU's threads fit.
+Result<std::optional<WantedDevices>> begin_to_open(const FitRequest& request, const RunMachine& machine) {
+  CGL_TRY_ASSIGN(const std::vector<std::string> names, wanted_device_names(request.device, machine));
+  if (names.size() != 1) {
+    return fail(ErrorKind::invalid_argument, "{} {}: a fit runs on one device; name one", argument_name("device"),
+                fmt::join(names, ","));
+  }
+  const std::string& name = names.front();
+  if (name == "cpu" || name == "numba") return std::nullopt;
+  const bool webgpu = name != "auto";  // it does not fit
+  return WantedDevices::begin(name, 1, machine, webgpu);
+}
+
+}  // namespace
 
 Result<FitOutcome> fit(FitRequest request, RunMachine& machine) {
   if (!request.out.given()) {
@@ -34,7 +51,7 @@ Result<FitOutcome> fit(FitRequest request, RunMachine& machine, const MakeMaps& 
     return fail_argument("model", "{} is missing: one of dti, opdt, csa, csd", argument_name("model"));
   }
   CGL_TRY_ASSIGN(ThreadPool* const pool, machine.pool());
-  CGL_TRY_ASSIGN(FitPlace place, FitPlace::begin(request, machine));
+  CGL_TRY_ASSIGN(std::optional<WantedDevices> wanted, begin_to_open(request, machine));
   std::optional<FitFolder> folder;
   if (request.out.given()) {
     CGL_TRY_ASSIGN(folder, FitFolder::create(request.out.value(), machine.write_options()));
@@ -43,12 +60,12 @@ Result<FitOutcome> fit(FitRequest request, RunMachine& machine, const MakeMaps& 
                 .machine = machine,
                 .pool = *pool,
                 .maps = make_maps(folder ? &*folder : nullptr),
-                .place = place};
+                .wanted = std::move(wanted)};
   CGL_TRY_ASSIGN(const FitInput input, read_fit_input(run));
   CGL_TRY(fit_model(run, input));
   FitOutcome outcome;
   outcome.run = run_facts(machine.threads(), seconds_since(start));
-  outcome.run["device"] = place.name();
+  outcome.run["device"] = run.device ? run.device->name() : "cpu";
   std::error_code ignored;
   outcome.run["folder"] = fs::current_path(ignored).string();
   if (folder) {

@@ -10,22 +10,14 @@ std::vector<std::string> OctDevices::names() const {
   return names;
 }
 
-Result<std::vector<std::string>> oct_device_names(const OctRequest& request, const RunMachine& machine) {
-  if (request.device.given()) return request.device.value();
-  return machine.settings().devices();
-}
-
 Result<OctDevices> open_oct_devices(const std::vector<std::string>& names, const RunMachine& machine) {
-  OctDevices opened;
+  OctDevices result;
   for (const std::string& name : names) {
-    CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(machine.settings()));
-    options.wanted = name;
-    CGL_TRY_ASSIGN(DeviceRegistry registry, DeviceRegistry::probe(options));
-    opened.registries.push_back(std::make_unique<DeviceRegistry>(std::move(registry)));
-    CGL_TRY_ASSIGN(Device* const device, opened.registries.back()->select_one(name));
-    opened.devices.push_back(device);
+    CGL_TRY_ASSIGN(OpenedDevice one, open_one_device(machine.settings(), name));
+    result.devices.push_back(one.device);
+    result.opened.push_back(std::move(one));
   }
-  return opened;
+  return result;
 }
 
 }  // namespace cingulum

@@ -2,25 +2,22 @@
 // not matter which of them takes a tile.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "device/registry.hpp"
 #include "runs/machine.hpp"
-#include "runs/oct/oct_request.hpp"
 
 namespace cingulum {
 
 struct OctDevices {
-  std::vector<std::unique_ptr<DeviceRegistry>> registries;  // outlive what uses the devices
+  std::vector<OpenedDevice> opened;  // outlive what uses the devices
   std::vector<Device*> devices;
   [[nodiscard]] std::vector<std::string> names() const;
 };
 
-// As the caller wrote them, such as `auto` or `cuda:0`.
-[[nodiscard]] Result<std::vector<std::string>> oct_device_names(const OctRequest& request, const RunMachine& machine);
+// Each is opened by itself: one that is named twice has twice its threads or queues. `names` as wanted_device_names.
 [[nodiscard]] Result<OctDevices> open_oct_devices(const std::vector<std::string>& names, const RunMachine& machine);
 
 }  // namespace cingulum

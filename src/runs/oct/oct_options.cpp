@@ -3,7 +3,7 @@
 #include "base/argument_name.hpp"
 #include "base/quantity.hpp"
 #include "oct/placement/blend.hpp"
-#include "runs/oct/oct_devices.hpp"
+#include "runs/wanted_devices.hpp"
 
 namespace cingulum {
 
@@ -71,7 +71,7 @@ Result<oct::ReconstructionOptions> reconstruction_options(const OctRequest& requ
   if (request.resolution.has()) options.resolution_um = request.resolution.value();
   options.kept_tile_bytes = request.tile_memory.value();
   options.memory_bytes = request.memory.has() ? request.memory.value() : oct::free_host_memory();
-  CGL_TRY_ASSIGN(const std::vector<std::string> devices, oct_device_names(request, machine));
+  CGL_TRY_ASSIGN(const std::vector<std::string> devices, wanted_device_names(request.device, machine));
   options.devices = devices.size();
   options.placement = placement_options(request);
   CGL_TRY_ASSIGN(options.blending, oct::parse_blending(request.blending.value()));

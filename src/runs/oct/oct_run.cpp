@@ -22,6 +22,7 @@
 #include "runs/oct/oct_output.hpp"
 #include "runs/oct/oct_sidecar.hpp"
 #include "runs/oct/oct_tiles.hpp"
+#include "runs/wanted_devices.hpp"
 
 namespace cingulum {
 namespace {
@@ -95,7 +96,7 @@ Result<oct::Reconstruction> make_slices(SettledRun& run, const fs::path& work, R
   oct::InterfaceOptions interface = interface_options(run.request);
   interface.sub_voxel = true;
   std::optional<oct::TilesAhead> ahead(std::in_place, run.set);
-  CGL_TRY_ASSIGN(const std::vector<std::string> names, oct_device_names(run.request, machine));
+  CGL_TRY_ASSIGN(const std::vector<std::string> names, wanted_device_names(run.request.device, machine));
   CGL_TRY_ASSIGN(const OctDevices devices, open_oct_devices(names, machine));
   device_names = devices.names();
   std::vector<std::unique_ptr<oct::TileStage>> stages;

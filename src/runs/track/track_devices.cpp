@@ -12,28 +12,13 @@ Result<WantedDevices> wanted_devices(const TrackRequest& request, RunMachine& ma
     CGL_TRY_ASSIGN(const std::vector<std::string> devices, machine.settings().devices());
     names = fmt::format("{}", fmt::join(devices, ","));
   }
-  CGL_TRY(add_context(parse_device_list(names), "{} {}", argument_name("device"), names));
-  CGL_TRY_ASSIGN(ProbeOptions options, ProbeOptions::from_settings(machine.settings()));
-  options.wanted = names;
-  return WantedDevices(std::move(names), static_cast<std::uint32_t>(request.ngpus.value()), std::move(options));
-}
-
-Result<DeviceRegistry*> WantedDevices::registry() {
-  if (wait_for_lease_) CGL_TRY(wait_for_lease_());
-  CGL_TRY_ASSIGN(DeviceRegistry* const registry, opening_->wait());
-  CGL_TRY(add_context(choose_devices(*registry, names_, gpus_), "{} {}", argument_name("device"), names_));
-  return registry;
+  return WantedDevices::begin(std::move(names), static_cast<std::uint32_t>(request.ngpus.value()), machine);
 }
 
 Result<std::unique_ptr<FitDevice>> fitting_device(WantedDevices& wanted) {
-  CGL_TRY_ASSIGN(const DeviceRegistry* const registry, wanted.registry());
-  auto made = choose_fit_device(*registry, wanted.names(), wanted.gpus());
-  if (!made && wanted.names() == "auto") {
-    log_warning("{} auto: the CPU fits the model: {}", argument_name("device"), made.error());
-    return std::unique_ptr<FitDevice>();
-  }
-  if (!made || *made) return made;
-  CGL_TRY_ASSIGN(const std::vector<Device*> devices, choose_devices(*registry, wanted.names(), wanted.gpus()));
+  CGL_TRY_ASSIGN(auto made, wanted.fitting_device("the CPU fits the model"));
+  if (made) return made;
+  CGL_TRY_ASSIGN(const std::vector<Device*> devices, wanted.devices());
   for (const Device* device : devices) {
     if (device->description().backend == Backend::webgpu) {
       log_info("{} tracks; the CPU makes the field, since WebGPU has no float64", device->id());
@@ -50,7 +35,7 @@ Result<TrackingDevices> tracking_devices(WantedDevices& wanted, ThreadPool& pool
                  prepare_trackers(*registry, wanted.names(), wanted.gpus(), pool, plan, field, seeds, directions));
   for (const std::string& reason : devices.passed_over)
     log_warning("{} auto: not used: {}", argument_name("device"), reason);
-  if (wanted.names() == "auto") log_info("{} auto: tracking on {}", argument_name("device"), devices.names);
+  if (wanted.is_auto()) log_info("{} auto: tracking on {}", argument_name("device"), devices.names);
   return devices;
 }
 

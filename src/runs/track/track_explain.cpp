@@ -242,9 +242,7 @@ Result<RunExplanation> explain_run(TrackRun& run, RunMachine& machine) {
   facts.save_seeds = request.save_seeds.value();
   facts.linearise_mm = request.linearise.has() ? request.linearise.value().in_mm(edge) : 0;
 
-  CGL_TRY_ASSIGN(const DeviceRegistry* const registry, run.wanted->registry());
-  CGL_TRY_ASSIGN(const std::vector<Device*> devices,
-                 choose_devices(*registry, run.wanted->names(), run.wanted->gpus()));
+  CGL_TRY_ASSIGN(const std::vector<Device*> devices, run.wanted->devices());
   for (const Device* device : devices) {
     if (!explanation.device.empty()) explanation.device += ",";
     explanation.device += device->id();

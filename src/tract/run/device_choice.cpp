@@ -81,18 +81,6 @@ Result<std::unique_ptr<FitDevice>> make_fit_device(Device& device) {
   return std::unique_ptr<FitDevice>();
 }
 
-Result<std::unique_ptr<FitDevice>> choose_fit_device(const DeviceRegistry& registry, std::string_view wanted,
-                                                     std::uint32_t gpus) {
-  std::vector<Device*> devices = registry.devices();
-  if (wanted != "auto") {
-    CGL_TRY_ASSIGN(devices, choose_devices(registry, wanted, gpus));
-  }
-  for (Device* device : devices) {
-    if (device->description().backend == Backend::cuda) return make_fit_device(*device);
-  }
-  return std::unique_ptr<FitDevice>();
-}
-
 Result<std::vector<Device*>> choose_devices(const DeviceRegistry& registry, std::string_view wanted,
                                             std::uint32_t gpus) {
   CGL_TRY_ASSIGN(std::vector<Device*> chosen, registry.select(wanted));

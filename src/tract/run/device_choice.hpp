@@ -36,11 +36,6 @@ struct TrackingDevices {
 [[nodiscard]] Result<std::vector<Device*>> choose_devices(const DeviceRegistry& registry, std::string_view wanted,
                                                           std::uint32_t gpus);
 
-// Where the models of a run on `wanted` are fitted: on the first device of CUDA among them (with `auto`: that there
-// is), else on the CPU, which is null.
-[[nodiscard]] Result<std::unique_ptr<FitDevice>> choose_fit_device(const DeviceRegistry& registry,
-                                                                   std::string_view wanted, std::uint32_t gpus);
-
 // Makes and prepares the trackers. Plan, field, seeds and directions outlive them. Where `auto` passes over a device,
 // backends that are not open yet are opened.
 [[nodiscard]] Result<TrackingDevices> prepare_trackers(DeviceRegistry& registry, std::string_view wanted,
