@@ -27,7 +27,7 @@ namespace websocket = boost::beast::websocket;
 using tcp = asio::ip::tcp;
 using beast::error_code;
 
-// Goals R27 and R28. Beyond most_connections the one that has waited longest without saying anything gives way.
+// Beyond most_connections the one that has waited longest without saying anything gives way.
 inline constexpr std::size_t most_connections = 32;
 inline constexpr std::uint32_t most_head_bytes = 16 << 10;
 inline constexpr std::uint64_t most_body_bytes = 1 << 20;
