@@ -453,6 +453,84 @@ RigidFit register_seen(const SeenImage& fixed, const SeenImage& moving, const Re
   return fit;
 }
 
+// The depth search: planes of fixed as many at a time as are allowed, and what their middles show, which is kept for
+// the next round where memory is no concern.
+class DepthSearch {
+ public:
+  // Planes [low, high] of fixed.
+  DepthSearch(const SlicePlanes& fixed, std::ptrdiff_t low, std::ptrdiff_t high, const RegistrationOptions& options)
+      : fixed_(fixed),
+        options_(options),
+        low_(static_cast<std::size_t>(low)),
+        candidates_(static_cast<std::size_t>(high - low + 1)),
+        group_(options.planes_at_a_time == 0 ? candidates_
+                                             : std::clamp<std::size_t>(options.planes_at_a_time, 1, candidates_)),
+        middles_(candidates_) {}
+
+  // Reads all planes at once where that is allowed.
+  [[nodiscard]] Status start() {
+    return group_ == candidates_ ? hold(low_, candidates_ + options_.planes - 1) : Status();
+  }
+
+  // Fixed from a plane on, as it is registered.
+  [[nodiscard]] Result<SeenImage> slab_at(std::size_t first) {
+    CGL_TRY(hold(first, options_.planes));
+    return slab(held_, first - held_first_, options_.planes, options_.smoothing_px, options_.pool);
+  }
+
+  // The correlation of each candidate with what moving shows.
+  [[nodiscard]] Result<std::vector<double>> correlate(const MiddleValues& moved) {
+    std::vector<double> correlation(candidates_, 0.0);
+    for (std::size_t begin = 0; begin < candidates_; begin += group_) {
+      const std::size_t count = std::min(group_, candidates_ - begin);
+      const std::size_t first = low_ + begin;
+      CGL_TRY(hold(first, count + options_.planes - 1));
+      for_each_index(options_.pool, count, [&](std::size_t i) {
+        std::optional<MiddleValues>& middle = middles_[begin + i];
+        if (!middle) {
+          SeenImage candidate = slab(held_, first + i - held_first_, options_.planes, options_.smoothing_px, nullptr);
+          stretch(candidate);
+          middle = middle_of(candidate);
+        }
+        correlation[begin + i] = middle_correlation(*middle, moved);
+        if (options_.planes_at_a_time > 0) middle.reset();
+      });
+    }
+    return correlation;
+  }
+
+ private:
+  [[nodiscard]] Status hold(std::size_t first, std::size_t count) {
+    if (first >= held_first_ && first + count <= held_first_ + held_.planes) return {};
+    held_ = {};
+    held_first_ = first;
+    CGL_TRY_ASSIGN(held_, fixed_.read(first, count));
+    return {};
+  }
+
+  const SlicePlanes& fixed_;
+  const RegistrationOptions& options_;
+  std::size_t low_, candidates_, group_;
+  HostVolume held_;
+  std::size_t held_first_ = 0;
+  std::vector<std::optional<MiddleValues>> middles_;
+};
+
+// How far the greatest of three correlations lies behind the middle one, by the parabola through them.
+double peak_part(const std::vector<double>& correlation, std::size_t at) {
+  const double bend = correlation[at - 1] - 2 * correlation[at] + correlation[at + 1];
+  return bend < 0 ? std::clamp(0.5 * (correlation[at - 1] - correlation[at + 1]) / bend, -0.5, 0.5) : 0;
+}
+
+double confidence_of(const SliceRegistration& found, const RegistrationOptions& options) {
+  const double shift =
+      length_of(found.rigid.shift_px[0] - options.start_px[0], found.rigid.shift_px[1] - options.start_px[1]);
+  const double shift_share = std::min(1.0, shift / std::max(1e-9, options.max_shift_px));
+  const double turn_share =
+      std::min(1.0, std::abs(found.rigid.rotation_deg) / std::max(1e-9, options.max_rotation_deg));
+  return 0.5 * std::clamp(found.z_ncc, 0.0, 1.0) + 0.3 * (1 - shift_share) + 0.2 * (1 - turn_share);
+}
+
 }  // namespace
 
 SlicePlanes planes_of_volume(const HostVolume& volume) {
@@ -488,69 +566,29 @@ Result<SliceRegistration> register_slices(const SlicePlanes& fixed, const SliceP
   stretch(moving_stretched);
   SliceRegistration found;
   std::ptrdiff_t plane = std::clamp(expected, low, high);
-  // Planes of fixed, as many at a time as are allowed.
-  const auto candidates = static_cast<std::size_t>(high - low + 1);
-  const std::size_t group =
-      options.planes_at_a_time == 0 ? candidates : std::clamp<std::size_t>(options.planes_at_a_time, 1, candidates);
-  HostVolume held;
-  std::size_t held_first = 0;
-  const auto hold = [&](std::size_t first, std::size_t count) -> Status {
-    if (first >= held_first && first + count <= held_first + held.planes) return {};
-    held = {};
-    held_first = first;
-    CGL_TRY_ASSIGN(held, fixed.read(first, count));
-    return {};
-  };
-  if (group == candidates) CGL_TRY(hold(static_cast<std::size_t>(low), candidates + options.planes - 1));
+  DepthSearch search(fixed, low, high, options);
+  CGL_TRY(search.start());
   SeenImage frame;  // of fixed
-  // Kept for the next round where memory is no concern.
-  std::vector<std::optional<MiddleValues>> middles(candidates);
   // Depth and turn are found in turns, since each needs the other: two rounds, and the turn once more at its depth.
   for (int round = 0; round < 3; ++round) {
     {
-      const auto first = static_cast<std::size_t>(plane);
-      CGL_TRY(hold(first, options.planes));
-      const SeenImage fixed_image = slab(held, first - held_first, options.planes, options.smoothing_px, options.pool);
+      CGL_TRY_ASSIGN(const SeenImage fixed_image, search.slab_at(static_cast<std::size_t>(plane)));
       found.rigid = register_seen(fixed_image, moving_image, options);
       if (round == 0) frame = all_seen(HostImage(fixed_image.image.rows, fixed_image.image.columns));
     }
     if (round == 2) break;
     const MiddleValues moved = moving_in_middle(frame, moving_stretched, inverse_of(found.rigid), options.pool);
-    std::vector<double> correlation(candidates, 0.0);
-    for (std::size_t begin = 0; begin < candidates; begin += group) {
-      const std::size_t count = std::min(group, candidates - begin);
-      const std::size_t first = static_cast<std::size_t>(low) + begin;
-      CGL_TRY(hold(first, count + options.planes - 1));
-      for_each_index(options.pool, count, [&](std::size_t i) {
-        std::optional<MiddleValues>& middle = middles[begin + i];
-        if (!middle) {
-          SeenImage candidate = slab(held, first + i - held_first, options.planes, options.smoothing_px, nullptr);
-          stretch(candidate);
-          middle = middle_of(candidate);
-        }
-        correlation[begin + i] = middle_correlation(*middle, moved);
-        if (options.planes_at_a_time > 0) middle.reset();
-      });
-    }
+    CGL_TRY_ASSIGN(const std::vector<double> correlation, search.correlate(moved));
     const std::ptrdiff_t best = low + (std::max_element(correlation.begin(), correlation.end()) - correlation.begin());
     const auto at = static_cast<std::size_t>(best - low);
     found.z_ncc = correlation[at];
     found.at_border = best == low || best == high;
-    double part = 0;
-    if (!found.at_border) {
-      const double bend = correlation[at - 1] - 2 * correlation[at] + correlation[at + 1];
-      if (bend < 0) part = std::clamp(0.5 * (correlation[at - 1] - correlation[at + 1]) / bend, -0.5, 0.5);
-    }
+    const double part = found.at_border ? 0 : peak_part(correlation, at);
     found.interval_planes = static_cast<double>(best) + part - static_cast<double>(options.moving_plane);
     if (best == plane && round == 0) break;
     plane = best;
   }
-  const double shift =
-      length_of(found.rigid.shift_px[0] - options.start_px[0], found.rigid.shift_px[1] - options.start_px[1]);
-  const double shift_share = std::min(1.0, shift / std::max(1e-9, options.max_shift_px));
-  const double turn_share =
-      std::min(1.0, std::abs(found.rigid.rotation_deg) / std::max(1e-9, options.max_rotation_deg));
-  found.confidence = 0.5 * std::clamp(found.z_ncc, 0.0, 1.0) + 0.3 * (1 - shift_share) + 0.2 * (1 - turn_share);
+  found.confidence = confidence_of(found, options);
   return found;
 }
 
