@@ -2,6 +2,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/json_text.hpp"
 #include "base/quantity.hpp"
 #include "cli/oct_actions.hpp"
 #include "cli/request_arguments.hpp"
@@ -182,6 +183,12 @@ Result<fs::path> oct_output(const ParsedArguments& arguments) {
   return output;
 }
 
+Result<fs::path> oct_volume_output(const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY_ASSIGN(fs::path output, oct_output(arguments));
+  CGL_TRY(check_volume_output(output, context.write_options()));
+  return output;
+}
+
 Result<std::vector<std::size_t>> parse_counts(const char* option, const std::string& text, std::size_t count) {
   std::vector<std::size_t> numbers;
   std::string_view rest = text;
@@ -217,6 +224,16 @@ Result<oct::VolumeFile> read_oct_volume(const fs::path& path, const ParsedArgume
   return file;
 }
 
+Result<OctMosaic> read_oct_mosaic(const fs::path& path, const ParsedArguments& arguments, VerbContext& context) {
+  OctMosaic mosaic;
+  CGL_TRY_ASSIGN(mosaic.file, read_oct_volume(path, arguments, context));
+  const oct::HostVolume& volume = mosaic.file.volume;
+  CGL_TRY_ASSIGN(mosaic.grid, add_file_context(oct::tile_grid_of(mosaic.file.attributes,
+                                                                 {volume.planes, volume.rows, volume.columns}),
+                                               "reading", path.native()));
+  return mosaic;
+}
+
 OctOutput stage_output(const fs::path& path, OctJson attributes, OctJson about, const ParsedArguments& arguments) {
   OctOutput output;
   output.path = path;
@@ -227,6 +244,23 @@ OctOutput stage_output(const fs::path& path, OctJson attributes, OctJson about, 
   output.attributes = std::move(attributes);
   output.about = std::move(about);
   return output;
+}
+
+Status print_oct_stage(OctJson about, const fs::path& output, const std::string& line, VerbContext& context) {
+  if (context.common().json) {
+    about["output"] = output.native();
+    context.print(json_text(about));
+  } else {
+    context.print_format("{}: {}\n", output.native(), line);
+  }
+  return {};
+}
+
+Status finish_oct_stage(const fs::path& output, const oct::VolumeFile& made, const OctJson& about,
+                        const std::string& line, const ParsedArguments& arguments, VerbContext& context) {
+  CGL_TRY(write_oct_volume(stage_output(output, made.attributes, about, arguments), made.volume, made.voxel_um,
+                           oct_request(arguments), context));
+  return print_oct_stage(about, output, line, context);
 }
 
 Verb oct_verb() {

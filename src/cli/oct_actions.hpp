@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "cli/verb.hpp"
+#include "oct/tiles/mosaic_grid.hpp"
 #include "oct/volume/volume_file.hpp"
 #include "runs/oct/oct_output.hpp"
 #include "runs/oct/oct_request.hpp"
@@ -39,6 +40,8 @@ namespace cingulum {
 [[nodiscard]] Result<std::filesystem::path> oct_input(const ParsedArguments& arguments);
 // --out, which every action needs.
 [[nodiscard]] Result<std::filesystem::path> oct_output(const ParsedArguments& arguments);
+// --out of an action that writes a volume, which may be written.
+[[nodiscard]] Result<std::filesystem::path> oct_volume_output(const ParsedArguments& arguments, VerbContext& context);
 // "3,4": `count` whole numbers from 0 on.
 [[nodiscard]] Result<std::vector<std::size_t>> parse_counts(const char* option, const std::string& text,
                                                             std::size_t count);
@@ -47,8 +50,22 @@ namespace cingulum {
 // Reads and says how many values were not finite.
 [[nodiscard]] Result<oct::VolumeFile> read_oct_volume(const std::filesystem::path& path,
                                                       const ParsedArguments& arguments, VerbContext& context);
+// A volume that says of which tiles it is made.
+struct OctMosaic {
+  oct::VolumeFile file;
+  oct::TileGrid grid;
+};
+[[nodiscard]] Result<OctMosaic> read_oct_mosaic(const std::filesystem::path& path, const ParsedArguments& arguments,
+                                                VerbContext& context);
 // What a stage writes, by its arguments: `about` is what it found.
 [[nodiscard]] OctOutput stage_output(const std::filesystem::path& path, nlohmann::ordered_json attributes,
                                      nlohmann::ordered_json about, const ParsedArguments& arguments);
+// Prints what a stage found: `about` as JSON, or a line.
+[[nodiscard]] Status print_oct_stage(nlohmann::ordered_json about, const std::filesystem::path& output,
+                                     const std::string& line, VerbContext& context);
+// Writes the volume of a stage with what it found, and prints that.
+[[nodiscard]] Status finish_oct_stage(const std::filesystem::path& output, const oct::VolumeFile& made,
+                                      const nlohmann::ordered_json& about, const std::string& line,
+                                      const ParsedArguments& arguments, VerbContext& context);
 
 }  // namespace cingulum

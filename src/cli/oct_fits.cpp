@@ -1,16 +1,16 @@
 // `cingulum oct flatfield`, `profile`, `attenuation` and `normalise`.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
-#include "base/json_text.hpp"
 #include "cli/oct_actions.hpp"
 #include "oct/fits/axial_corrections.hpp"
 #include "oct/fits/basic_fit.hpp"
 #include "oct/fits/flat_field.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/tile_placement.hpp"
-#include "oct/tiles/mosaic_grid.hpp"
 #include "runs/oct/oct_options.hpp"
 
 namespace cingulum {
@@ -47,45 +47,26 @@ Result<MosaicSample> sample_mosaic(const oct::HostVolume& volume, const oct::Til
   return sample;
 }
 
-Status print_fit(const FitJson& about, const fs::path& output, const std::string& line, VerbContext& context) {
-  if (context.common().json) {
-    FitJson json = about;
-    json["output"] = output.native();
-    context.print(json_text(json));
-  } else {
-    context.print_format("{}: {}\n", output.native(), line);
-  }
-  return {};
-}
-
 }  // namespace
 
 Status run_oct_flatfield(const ParsedArguments& arguments, VerbContext& context) {
   const std::vector<std::string> paths = arguments.texts("paths");
   if (paths.empty()) return fail(ErrorKind::invalid_argument, "cingulum oct flatfield: name a mosaic grid");
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const fs::path output, oct_volume_output(arguments, context));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   std::vector<oct::HostImage> projections;
   std::vector<oct::OverlapPair> pairs;
-  oct::VolumeFile first;
-  oct::TileGrid first_grid;
+  OctMosaic first;
   for (std::size_t i = 0; i < paths.size(); ++i) {
-    CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(paths[i], arguments, context));
-    const oct::HostVolume& volume = file.volume;
-    CGL_TRY_ASSIGN(oct::TileGrid grid,
-                   add_file_context(oct::tile_grid_of(file.attributes, {volume.planes, volume.rows, volume.columns}),
-                                    "reading", paths[i]));
-    CGL_TRY_ASSIGN(MosaicSample sample, sample_mosaic(volume, grid, *pool));
+    CGL_TRY_ASSIGN(OctMosaic mosaic, read_oct_mosaic(paths[i], arguments, context));
+    CGL_TRY_ASSIGN(MosaicSample sample, sample_mosaic(mosaic.file.volume, mosaic.grid, *pool));
     for (oct::OverlapPair& pair : sample.pairs) {
       pair.first += projections.size();
       pair.second += projections.size();
       pairs.push_back(pair);
     }
     for (oct::HostImage& projection : sample.projections) projections.push_back(std::move(projection));
-    if (i > 0) continue;
-    first = std::move(file);
-    first_grid = std::move(grid);
+    if (i == 0) first = std::move(mosaic);
   }
   oct::FlatFieldFit fit;
   if (oct_model(arguments) == "basic") {
@@ -107,7 +88,7 @@ Status run_oct_flatfield(const ParsedArguments& arguments, VerbContext& context)
     }
     CGL_TRY(write_file_atomically(arguments.text("field"), text, context.write_options()));
   }
-  oct::divide_by_field(first.volume, first_grid, fit.field, pool);
+  oct::divide_by_field(first.file.volume, first.grid, fit.field, pool);
   const auto [low, high] = std::minmax_element(fit.field.values.begin(), fit.field.values.end());
   const FitJson about = {{"tiles", fit.tiles},
                          {"pairs", pairs.size()},
@@ -115,15 +96,12 @@ Status run_oct_flatfield(const ParsedArguments& arguments, VerbContext& context)
                          {"smallest", *low},
                          {"largest", *high}};
   const std::string line = fmt::format("light from {:.3f} to {:.3f} by {} tiles", *low, *high, fit.tiles);
-  CGL_TRY(write_oct_volume(stage_output(output, first.attributes, about, arguments), first.volume, first.voxel_um,
-                           oct_request(arguments), context));
-  return print_fit(about, output, line, context);
+  return finish_oct_stage(output, first.file, about, line, arguments, context);
 }
 
 Status run_oct_profile(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const fs::path output, oct_volume_output(arguments, context));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
   oct::SlabVolume slabs(file.volume);
@@ -134,15 +112,13 @@ Status run_oct_profile(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY(oct::divide_by_profile(slabs, profile, pool));
   const auto lines = std::count(agarose.begin(), agarose.end(), true);
   const FitJson about = {{"agarose_lines", lines}, {"profile", profile}};
-  CGL_TRY(write_oct_volume(stage_output(output, file.attributes, about, arguments), file.volume, file.voxel_um,
-                           oct_request(arguments), context));
-  return print_fit(about, output, fmt::format("profile of {} A-lines of agarose", lines), context);
+  return finish_oct_stage(output, file, about, fmt::format("profile of {} A-lines of agarose", lines), arguments,
+                          context);
 }
 
 Status run_oct_attenuation(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const fs::path output, oct_volume_output(arguments, context));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   CGL_TRY_ASSIGN(oct::AttenuationOptions options, attenuation_options(oct_request(arguments)));
   CGL_TRY_ASSIGN(options.pool, context.pool());
@@ -154,15 +130,13 @@ Status run_oct_attenuation(const ParsedArguments& arguments, VerbContext& contex
                          {"noise_floor", report.noise_floor},
                          {"mean_attenuation_per_plane", report.mean_attenuation},
                          {"mean_attenuation_per_mm", per_mm}};
-  CGL_TRY(write_oct_volume(stage_output(output, file.attributes, about, arguments), file.volume, file.voxel_um,
-                           oct_request(arguments), context));
-  return print_fit(about, output, fmt::format("mean attenuation {:.3f} per mm", per_mm), context);
+  return finish_oct_stage(output, file, about, fmt::format("mean attenuation {:.3f} per mm", per_mm), arguments,
+                          context);
 }
 
 Status run_oct_normalise(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const fs::path output, oct_volume_output(arguments, context));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   oct::NormaliseOptions options;
   CGL_TRY_ASSIGN(options.pool, context.pool());
@@ -170,9 +144,7 @@ Status run_oct_normalise(const ParsedArguments& arguments, VerbContext& context)
   CGL_TRY_ASSIGN(const oct::NormaliseReport report,
                  add_file_context(oct::normalise_planes(slabs, options), "reading", input.native()));
   const FitJson about = {{"span", report.span}, {"backgrounds", report.backgrounds}};
-  CGL_TRY(write_oct_volume(stage_output(output, file.attributes, about, arguments), file.volume, file.voxel_um,
-                           oct_request(arguments), context));
-  return print_fit(about, output, fmt::format("span {:.4g}", report.span), context);
+  return finish_oct_stage(output, file, about, fmt::format("span {:.4g}", report.span), arguments, context);
 }
 
 }  // namespace cingulum

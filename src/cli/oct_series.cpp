@@ -164,8 +164,7 @@ Status run_oct_register(const ParsedArguments& arguments, VerbContext& context) 
 }
 
 Status run_oct_stack(const ParsedArguments& arguments, VerbContext& context) {
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const fs::path output, oct_volume_output(arguments, context));
   CGL_TRY_ASSIGN(const std::vector<SliceFile> slices, open_slices(arguments, context));
   std::vector<oct::SliceFacts> facts;
   std::vector<oct::SliceShift> shifts;

@@ -81,13 +81,10 @@ Status run_oct_grid(const ParsedArguments& arguments, VerbContext& context) {
 
 Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_volume_output(output, context.write_options()));
-  CGL_TRY_ASSIGN(const oct::VolumeFile file, read_oct_volume(input, arguments, context));
-  const oct::HostVolume& volume = file.volume;
-  CGL_TRY_ASSIGN(const oct::TileGrid grid,
-                 add_file_context(oct::tile_grid_of(file.attributes, {volume.planes, volume.rows, volume.columns}),
-                                  "reading", input.native()));
+  CGL_TRY_ASSIGN(const fs::path output, oct_volume_output(arguments, context));
+  CGL_TRY_ASSIGN(const OctMosaic mosaic, read_oct_mosaic(input, arguments, context));
+  const oct::HostVolume& volume = mosaic.file.volume;
+  const oct::TileGrid& grid = mosaic.grid;
   oct::PlacementOptions options = placement_options(oct_request(arguments));
   CGL_TRY_ASSIGN(options.pool, context.pool());
   std::vector<oct::HostImage> projections(grid.count());
@@ -110,8 +107,8 @@ Status run_oct_stitch(const ParsedArguments& arguments, VerbContext& context) {
                             {"origin_mm", grid.origin_mm},
                             {"stage_z_mm", grid.stage_z_mm},
                             {"focus_plane", grid.focus_plane}}}};
-  CGL_TRY(write_oct_volume(stage_output(output, std::move(attributes), about, arguments), slice.volume, file.voxel_um,
-                           oct_request(arguments), context));
+  CGL_TRY(write_oct_volume(stage_output(output, std::move(attributes), about, arguments), slice.volume,
+                           mosaic.file.voxel_um, oct_request(arguments), context));
   if (context.common().json) {
     about["output"] = output.native();
     about["shape"] = {slice.volume.planes, slice.volume.rows, slice.volume.columns};

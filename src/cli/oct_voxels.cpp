@@ -6,6 +6,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <utility>
 
 #include "base/json_text.hpp"
 #include "cli/oct_actions.hpp"
@@ -22,36 +23,12 @@ namespace {
 namespace fs = std::filesystem;
 using VoxelsJson = nlohmann::ordered_json;
 
-struct Mosaic {
-  oct::VolumeFile file;
-  oct::TileGrid grid;
-};
-Result<Mosaic> read_mosaic(const std::string& path, const ParsedArguments& arguments, VerbContext& context) {
-  Mosaic mosaic;
-  CGL_TRY_ASSIGN(mosaic.file, read_oct_volume(path, arguments, context));
-  const oct::HostVolume& volume = mosaic.file.volume;
-  CGL_TRY_ASSIGN(mosaic.grid, add_file_context(oct::tile_grid_of(mosaic.file.attributes,
-                                                                 {volume.planes, volume.rows, volume.columns}),
-                                               "reading", path));
-  return mosaic;
-}
-
 void put_tile(const oct::HostVolume& tile, std::size_t top, std::size_t left, oct::HostVolume& mosaic) {
   for (std::size_t z = 0; z < tile.planes; ++z) {
     for (std::size_t r = 0; r < tile.rows; ++r) {
       std::copy_n(&tile.values[tile.index(z, r, 0)], tile.columns, &mosaic.values[mosaic.index(z, top + r, left)]);
     }
   }
-}
-
-Status print_stage(VoxelsJson json, const fs::path& output, const std::string& line, VerbContext& context) {
-  if (context.common().json) {
-    json["output"] = output.native();
-    context.print(json_text(json));
-  } else {
-    context.print_format("{}: {}\n", output.native(), line);
-  }
-  return {};
 }
 
 // Every tile by itself, so that overlaps stay what they are; the grid follows.
@@ -82,15 +59,14 @@ Result<oct::HostVolume> resize_mosaic(VoxelStage& stage, const oct::HostVolume& 
 Status run_oct_curvature(const ParsedArguments& arguments, VerbContext& context) {
   const std::vector<std::string> paths = arguments.texts("paths");
   if (paths.empty()) return fail(ErrorKind::invalid_argument, "cingulum oct curvature: name a mosaic grid");
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const fs::path output, oct_volume_output(arguments, context));
   CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
   oct::InterfaceOptions options = interface_options(oct_request(arguments));
   options.sub_voxel = true;
   std::vector<oct::HostImage> interfaces;
-  std::optional<Mosaic> first;
+  std::optional<OctMosaic> first;
   for (const std::string& path : paths) {
-    CGL_TRY_ASSIGN(Mosaic mosaic, read_mosaic(path, arguments, context));
+    CGL_TRY_ASSIGN(OctMosaic mosaic, read_oct_mosaic(path, arguments, context));
     for (std::size_t t = 0; t < mosaic.grid.count(); ++t) {
       if (mosaic.grid.tiles[t].missing) continue;
       CGL_TRY(context.cancel().check());
@@ -120,15 +96,12 @@ Status run_oct_curvature(const ParsedArguments& arguments, VerbContext& context)
                             {"rows", curvature.rows},     {"planes", curvature.values}};
   const std::string line =
       fmt::format("curvature from {:.2f} to {:.2f} planes by {} tiles", *low, *high, interfaces.size());
-  CGL_TRY(write_oct_volume(stage_output(output, first->file.attributes, about, arguments), volume, first->file.voxel_um,
-                           oct_request(arguments), context));
-  return print_stage(about, output, line, context);
+  return finish_oct_stage(output, first->file, about, line, arguments, context);
 }
 
 Status run_oct_interface(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const fs::path output, oct_volume_output(arguments, context));
   CGL_TRY_ASSIGN(const oct::VolumeFile file, read_oct_volume(input, arguments, context));
   CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
   oct::InterfaceOptions options = interface_options(oct_request(arguments));
@@ -140,34 +113,30 @@ Status run_oct_interface(const ParsedArguments& arguments, VerbContext& context)
   const auto [low, high] = std::minmax_element(map.values.begin(), map.values.end());
   const VoxelsJson about = {
       {"smallest_plane", *low}, {"largest_plane", *high}, {"box_xy", options.box_xy}, {"sigma_z", options.sigma_z}};
-  CGL_TRY(write_oct_volume(stage_output(output, VoxelsJson::object(), about, arguments), planes, file.voxel_um,
-                           oct_request(arguments), context));
-  return print_stage(about, output, fmt::format("interface from plane {:g} to {:g}", *low, *high), context);
+  return finish_oct_stage(output, {std::move(planes), file.voxel_um}, about,
+                          fmt::format("interface from plane {:g} to {:g}", *low, *high), arguments, context);
 }
 
 Status run_oct_aip(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const fs::path output, oct_volume_output(arguments, context));
   CGL_TRY_ASSIGN(const oct::VolumeFile file, read_oct_volume(input, arguments, context));
   CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
-  CGL_TRY_ASSIGN(const oct::HostVolume mean, stage->mean_over_planes(file.volume));
+  CGL_TRY_ASSIGN(oct::HostVolume mean, stage->mean_over_planes(file.volume));
   const VoxelsJson about = {{"planes", file.volume.planes}};
+  const std::string line = fmt::format("mean of {} planes", file.volume.planes);
   if (output.extension() == ".png") {
     CGL_TRY_ASSIGN(const std::vector<std::byte> png,
                    encode_png(grey_picture({mean.values.begin(), mean.values.end()}, mean.columns, mean.rows)));
     CGL_TRY(write_file_atomically(output, png, context.write_options()));
-    return print_stage(about, output, fmt::format("mean of {} planes", file.volume.planes), context);
+    return print_oct_stage(about, output, line, context);
   }
-  CGL_TRY(write_oct_volume(stage_output(output, VoxelsJson::object(), about, arguments), mean, file.voxel_um,
-                           oct_request(arguments), context));
-  return print_stage(about, output, fmt::format("mean of {} planes", file.volume.planes), context);
+  return finish_oct_stage(output, {std::move(mean), file.voxel_um}, about, line, arguments, context);
 }
 
 Status run_oct_resample(const ParsedArguments& arguments, VerbContext& context) {
   CGL_TRY_ASSIGN(const fs::path input, oct_input(arguments));
-  CGL_TRY_ASSIGN(const fs::path output, oct_output(arguments));
-  CGL_TRY(check_volume_output(output, context.write_options()));
+  CGL_TRY_ASSIGN(const fs::path output, oct_volume_output(arguments, context));
   CGL_TRY_ASSIGN(oct::VolumeFile file, read_oct_volume(input, arguments, context));
   CGL_TRY_ASSIGN(const auto stage, VoxelStage::open(context));
   constexpr double default_resolution_um = 10;
@@ -198,9 +167,8 @@ Status run_oct_resample(const ParsedArguments& arguments, VerbContext& context) 
     voxel_um[d] = file.voxel_um[d] * static_cast<double>(before[d]) / static_cast<double>(after[d]);
   }
   const VoxelsJson about = {{"resolution_um", target}, {"voxel_um", voxel_um}, {"shape", after}};
-  CGL_TRY(write_oct_volume(stage_output(output, file.attributes, about, arguments), made, voxel_um,
-                           oct_request(arguments), context));
-  return print_stage(about, output, fmt::format("{} x {} x {} voxels", after[0], after[1], after[2]), context);
+  return finish_oct_stage(output, {std::move(made), voxel_um, std::move(file.attributes)}, about,
+                          fmt::format("{} x {} x {} voxels", after[0], after[1], after[2]), arguments, context);
 }
 
 Status run_oct_overlap(const ParsedArguments& arguments, VerbContext& context) {

@@ -3,8 +3,10 @@
 // compiled ahead on CUDA, WGSL on WebGPU. The equality of all three is a test (oct_kernels.test.cpp).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -12,35 +14,17 @@
 
 #include "base/result.hpp"
 #include "device/device.hpp"
+#include "oct/device_volume.hpp"
 #include "oct/kernel/kernel_pointers.hpp"
 
 namespace cingulum::oct {
 
-enum class OctKernel : std::uint32_t {
-  filter_axis,
-  spline_axis,
-  log_box,
-  compress_lines,
-  derivative_peak,
-  roll_lines,
-  project_depth,
-  order_lines,
-  layer_sums,
-  divide_lines,
-  product_rows,
-  product_fold,
-  sample_volume,
-  count_keys,
-  blend_add,
-  blend_finish,
-  median_box,
-  attenuation_lines,
-  compensate_lines,
-  texture_noise,
-  exponentiate,
-  tile_voxels,
-};
-inline constexpr std::size_t oct_kernel_count = 22;
+#define CGL_NAME(name) name,
+enum class OctKernel : std::uint32_t { CGL_OCT_KERNELS(CGL_NAME) };
+#undef CGL_NAME
+#define CGL_ONE(name) +1
+inline constexpr std::size_t oct_kernel_count = CGL_OCT_KERNELS(CGL_ONE);
+#undef CGL_ONE
 
 inline constexpr std::uint32_t no_compiled_word = UINT32_MAX;
 
@@ -62,6 +46,13 @@ struct KernelRange {
   std::uint64_t count = 0;
 };
 
+[[nodiscard]] inline KernelRange planes_range(const DeviceVolume& volume, std::uint64_t first, std::uint64_t planes) {
+  return {volume.buffer.get(), first * volume.shape.plane(), planes * volume.shape.plane()};
+}
+[[nodiscard]] inline KernelRange whole_range(const DeviceVolume& volume) {
+  return {volume.buffer.get(), 0, volume.shape.voxels()};
+}
+
 struct KernelLaunch {
   OctKernel kernel;
   std::span<const KernelRange> ranges;
@@ -69,6 +60,12 @@ struct KernelLaunch {
   // GPUs: how many threads along each axis of the grid, at least.
   std::array<std::uint32_t, 3> threads{1, 1, 1};
 };
+
+template <class Record>
+[[nodiscard]] std::span<const std::uint32_t> record_words(const Record& record) {
+  static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) % 4 == 0);
+  return {reinterpret_cast<const std::uint32_t*>(&record), sizeof(Record) / 4};
+}
 
 [[nodiscard]] KernelPointers pointers_of(const KernelLaunch& launch);
 
@@ -79,6 +76,11 @@ class KernelBackend {
   KernelBackend& operator=(const KernelBackend&) = delete;
 
   [[nodiscard]] virtual Status launch(Queue& queue, const KernelLaunch& launch) = 0;
+  template <class Record>
+  [[nodiscard]] Status launch(Queue& queue, OctKernel kernel, const Record& record,
+                              std::initializer_list<KernelRange> ranges, const std::array<std::uint32_t, 3>& threads) {
+    return launch(queue, {kernel, {ranges.begin(), ranges.size()}, record_words(record), threads});
+  }
   // The most elements of a range.
   [[nodiscard]] virtual std::uint64_t most_elements() const { return UINT64_MAX; }
 
@@ -91,10 +93,13 @@ class KernelBackend {
 [[nodiscard]] Result<std::unique_ptr<KernelBackend>> make_cuda_oct_backend(Device& device);
 [[nodiscard]] Result<std::unique_ptr<KernelBackend>> make_webgpu_oct_backend(Device& device);
 
-template <class Record>
-[[nodiscard]] std::span<const std::uint32_t> record_words(const Record& record) {
-  static_assert(std::is_trivially_copyable_v<Record> && sizeof(Record) % 4 == 0);
-  return {reinterpret_cast<const std::uint32_t*>(&record), sizeof(Record) / 4};
+// Calls body(first, planes) for slabs of so many planes, each as large as can be bound at once.
+template <class Body>
+[[nodiscard]] Status for_each_slab(std::uint32_t planes, std::uint64_t plane_elements, std::uint64_t most_elements,
+                                   const Body& body) {
+  const auto slab = static_cast<std::uint32_t>(std::min<std::uint64_t>(planes, most_elements / plane_elements));
+  for (std::uint32_t first = 0; first < planes; first += slab) CGL_TRY(body(first, std::min(slab, planes - first)));
+  return {};
 }
 
 }  // namespace cingulum::oct

@@ -16,10 +16,6 @@ constexpr std::uint64_t most_median_samples = 1331;
 // Enough threads to fill a GPU; each counts many values.
 constexpr std::uint32_t most_counting_threads = 2048 * 256;
 
-KernelRange all_of(const DeviceVolume& volume) {
-  return {volume.buffer.get(), 0, volume.shape.voxels()};
-}
-
 Status check_shapes_equal(const VolumeShape& a, const VolumeShape& b, std::string_view what) {
   if (a == b) return {};
   return fail(ErrorKind::invalid_argument, "{}: volumes of {} x {} x {} and of {} x {} x {}", what, a.z, a.y, a.x, b.z,
@@ -39,10 +35,9 @@ Result<std::vector<std::uint32_t>> OctKernels::count_keys(Queue& queue, const De
   for (std::uint64_t first = 0; first < voxels; first += most) {
     const auto count = static_cast<std::uint32_t>(std::min(most, voxels - first));
     const CountKeysRecord record{count, shift, bins, prefix, prefix_shift, least_key};
-    const std::array<KernelRange, 2> ranges = {KernelRange{volume.buffer.get(), first, count},
-                                               KernelRange{totals->get(), 0, bins}};
-    CGL_TRY(backend_->launch(
-        queue, {OctKernel::count_keys, ranges, record_words(record), {std::min(count, most_counting_threads), 1, 1}}));
+    CGL_TRY(backend_->launch(queue, OctKernel::count_keys, record,
+                             {{volume.buffer.get(), first, count}, {totals->get(), 0, bins}},
+                             {std::min(count, most_counting_threads), 1, 1}));
   }
   std::vector<std::uint32_t> counts(bins);
   CGL_TRY(cingulum::download(queue, std::span(counts), **totals));
@@ -109,9 +104,8 @@ Status OctKernels::filter_median(Queue& queue, const DeviceVolume& from, DeviceV
   }
   CGL_TRY(check_binds(from.shape));
   const MedianBoxRecord record{from.shape.z, from.shape.y, from.shape.x, sizes[0], sizes[1], sizes[2]};
-  const std::array<KernelRange, 2> ranges = {all_of(from), all_of(to)};
-  return backend_->launch(
-      queue, {OctKernel::median_box, ranges, record_words(record), {from.shape.x, from.shape.y, from.shape.z}});
+  return backend_->launch(queue, OctKernel::median_box, record, {whole_range(from), whole_range(to)},
+                          {from.shape.x, from.shape.y, from.shape.z});
 }
 
 Status OctKernels::blend_add(Queue& queue, const DeviceVolume& tile, const DeviceVolume& weights, Offset3 at,
@@ -133,43 +127,28 @@ Status OctKernels::blend_add(Queue& queue, const DeviceVolume& tile, const Devic
   const Part x = part(tile.shape.x, sum.shape.x, at.x);
   if (z.count == 0 || y.count == 0 || x.count == 0) return {};
   const std::uint64_t widest = std::max(tile.shape.plane(), sum.shape.plane());
-  const std::uint64_t most = most_elements_;
-  if (widest > most) return check_binds({1, sum.shape.y, sum.shape.x});
-  const auto slab = static_cast<std::uint32_t>(std::min<std::uint64_t>(z.count, most / widest));
-  for (std::uint32_t first = 0; first < z.count; first += slab) {
-    const std::uint32_t planes = std::min(slab, z.count - first);
+  if (widest > most_elements_) return check_binds({1, sum.shape.y, sum.shape.x});
+  return for_each_slab(z.count, widest, most_elements_, [&](std::uint32_t first, std::uint32_t planes) {
     const BlendAddRecord record{planes,       y.count,     x.count,     y.tile_first, x.tile_first, tile.shape.y,
                                 tile.shape.x, y.sum_first, x.sum_first, sum.shape.y,  sum.shape.x};
-    const std::uint64_t tile_plane = tile.shape.plane();
-    const std::uint64_t sum_plane = sum.shape.plane();
-    const std::array<KernelRange, 4> ranges = {
-        KernelRange{tile.buffer.get(), (z.tile_first + first) * tile_plane, planes * tile_plane}, all_of(weights),
-        KernelRange{sum.buffer.get(), (z.sum_first + first) * sum_plane, planes * sum_plane},
-        KernelRange{weight_sum.buffer.get(), (z.sum_first + first) * sum_plane, planes * sum_plane}};
-    CGL_TRY(backend_->launch(queue, {OctKernel::blend_add, ranges, record_words(record), {x.count, y.count, planes}}));
-  }
-  return {};
+    return backend_->launch(
+        queue, OctKernel::blend_add, record,
+        {planes_range(tile, z.tile_first + first, planes), whole_range(weights),
+         planes_range(sum, z.sum_first + first, planes), planes_range(weight_sum, z.sum_first + first, planes)},
+        {x.count, y.count, planes});
+  });
 }
 
 Status OctKernels::blend_finish(Queue& queue, const DeviceVolume& sum, const DeviceVolume& weight_sum,
                                 DeviceVolume& to) {
   CGL_TRY(check_shapes_equal(sum.shape, weight_sum.shape, "blending"));
   CGL_TRY(check_shapes_equal(sum.shape, to.shape, "blending"));
-  const std::uint64_t plane = to.shape.plane();
-  const std::uint64_t most = most_elements_;
-  if (plane > most) return check_binds({1, to.shape.y, to.shape.x});
-  const auto slab = static_cast<std::uint32_t>(std::min<std::uint64_t>(to.shape.z, most / plane));
-  for (std::uint32_t first = 0; first < to.shape.z; first += slab) {
-    const std::uint32_t planes = std::min(slab, to.shape.z - first);
-    const BlendFinishRecord record{planes, to.shape.y, to.shape.x};
-    const auto range = [&](const DeviceVolume& volume) {
-      return KernelRange{volume.buffer.get(), first * plane, planes * plane};
-    };
-    const std::array<KernelRange, 3> ranges = {range(sum), range(weight_sum), range(to)};
-    CGL_TRY(backend_->launch(
-        queue, {OctKernel::blend_finish, ranges, record_words(record), {to.shape.x, to.shape.y, planes}}));
-  }
-  return {};
+  CGL_TRY(check_binds({1, to.shape.y, to.shape.x}));
+  return for_each_slab(to.shape.z, to.shape.plane(), most_elements_, [&](std::uint32_t first, std::uint32_t planes) {
+    const auto range = [&](const DeviceVolume& volume) { return planes_range(volume, first, planes); };
+    return backend_->launch(queue, OctKernel::blend_finish, BlendFinishRecord{planes, to.shape.y, to.shape.x},
+                            {range(sum), range(weight_sum), range(to)}, {to.shape.x, to.shape.y, planes});
+  });
 }
 
 Result<std::vector<double>> OctKernels::axial_profile(Queue& queue, const DeviceVolume& volume,
@@ -200,8 +179,8 @@ Status OctKernels::find_attenuation(Queue& queue, const DeviceVolume& volume, co
   CGL_TRY(check_binds(shape));
   const AttenuationRecord record{shape.z, shape.y, shape.x, static_cast<float>(tail_factor),
                                  static_cast<float>(1.0 / (2.0 * step))};
-  const std::array<KernelRange, 3> ranges = {all_of(volume), all_of(tails), all_of(to)};
-  return backend_->launch(queue, {OctKernel::attenuation_lines, ranges, record_words(record), {shape.x, shape.y, 1}});
+  return backend_->launch(queue, OctKernel::attenuation_lines, record,
+                          {whole_range(volume), whole_range(tails), whole_range(to)}, {shape.x, shape.y, 1});
 }
 
 Status OctKernels::compensate_attenuation(Queue& queue, const DeviceVolume& volume, const DeviceVolume& attenuation,
@@ -217,8 +196,8 @@ Status OctKernels::compensate_attenuation(Queue& queue, const DeviceVolume& volu
                                   static_cast<float>(step),
                                   static_cast<float>(-2.0 * strength),
                                   static_cast<float>(least)};
-  const std::array<KernelRange, 3> ranges = {all_of(volume), all_of(attenuation), all_of(to)};
-  return backend_->launch(queue, {OctKernel::compensate_lines, ranges, record_words(record), {shape.x, shape.y, 1}});
+  return backend_->launch(queue, OctKernel::compensate_lines, record,
+                          {whole_range(volume), whole_range(attenuation), whole_range(to)}, {shape.x, shape.y, 1});
 }
 
 }  // namespace cingulum::oct

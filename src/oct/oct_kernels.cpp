@@ -145,16 +145,16 @@ Status OctKernels::filter_axis(Queue& queue, const DeviceVolume& from, DeviceVol
     record.in_y = from.shape.y;
     record.in_x = from.shape.x;
     record.outputs = taps.outputs();
-    const std::array<KernelRange, 3> ranges = {
-        KernelRange{from.buffer.get(), in_first * in_plane, (in_end - in_first) * in_plane},
-        KernelRange{words->buffer.get(), 0, words->words.size()},
-        KernelRange{to.buffer.get(), first * out_plane, record.out_z * out_plane}};
     const auto groups = [](std::uint32_t outputs) {
       return (outputs + filter_outputs_per_thread - 1) / filter_outputs_per_thread;
     };
     const std::array<std::uint32_t, 3> threads = {record.out_x, axis == 1 ? groups(record.out_y) : record.out_y,
                                                   axis == 0 ? groups(record.out_z) : record.out_z};
-    CGL_TRY(backend_->launch(queue, {OctKernel::filter_axis, ranges, record_words(record), threads}));
+    CGL_TRY(backend_->launch(queue, OctKernel::filter_axis, record,
+                             {planes_range(from, in_first, in_end - in_first),
+                              {words->buffer.get(), 0, words->words.size()},
+                              planes_range(to, first, record.out_z)},
+                             threads));
     first = end;
   }
   return {};
@@ -168,9 +168,8 @@ Status OctKernels::spline_axis(Queue& queue, DeviceVolume& volume, std::uint32_t
                 shape.z, shape.y, shape.x);
   }
   const SplineAxisRecord record{axis, shape.z, shape.y, shape.x, half_sample ? 1u : 0u};
-  const std::array<KernelRange, 1> ranges = {KernelRange{volume.buffer.get(), 0, shape.voxels()}};
   const std::array<std::uint32_t, 3> threads = {axis == 2 ? shape.y : shape.x, axis == 0 ? shape.y : shape.z, 1};
-  return backend_->launch(queue, {OctKernel::spline_axis, ranges, record_words(record), threads});
+  return backend_->launch(queue, OctKernel::spline_axis, record, {whole_range(volume)}, threads);
 }
 
 Status OctKernels::filter_steps(Queue& queue, const DeviceVolume& from, DeviceVolume& to,

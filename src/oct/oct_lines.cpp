@@ -26,10 +26,6 @@ bool is_odd(const std::vector<double>& window) {
   return true;
 }
 
-KernelRange whole(const DeviceVolume& volume) {
-  return {volume.buffer.get(), 0, volume.shape.voxels()};
-}
-
 }  // namespace
 
 // Lines run through all planes, so that a launch binds the whole volume.
@@ -64,11 +60,10 @@ Result<DeviceVolume> OctKernels::find_interface(Queue& queue, const DeviceVolume
                          fused,
                          options.use_log ? 1u : 0u,
                          static_cast<float>(1.0 / (static_cast<double>(fused) * fused))};
-  const std::array<KernelRange, 2> box_ranges = {whole(volume), whole(smoothed)};
   const std::uint32_t strips = (shape.x + log_box_outputs(fused) - 1) / log_box_outputs(fused);
   const std::uint32_t segments = (shape.y + log_box_block_rows - 1) / log_box_block_rows;
-  CGL_TRY(backend_->launch(
-      queue, {OctKernel::log_box, box_ranges, record_words(box), {strips * log_box_threads, segments, shape.z}}));
+  CGL_TRY(backend_->launch(queue, OctKernel::log_box, box, {whole_range(volume), whole_range(smoothed)},
+                           {strips * log_box_threads, segments, shape.z}));
   if (wide) {
     CGL_TRY_ASSIGN(DeviceVolume logs, allocate(shape));
     std::swap(logs, smoothed);
@@ -79,9 +74,8 @@ Result<DeviceVolume> OctKernels::find_interface(Queue& queue, const DeviceVolume
   if (mask != nullptr) {
     CGL_TRY_ASSIGN(places, allocate({shape.z + 1, shape.y, shape.x}));
     const CompressLinesRecord compress{shape.z, shape.y, shape.x};
-    const std::array<KernelRange, 3> ranges = {whole(smoothed), whole(*mask), whole(places)};
-    CGL_TRY(
-        backend_->launch(queue, {OctKernel::compress_lines, ranges, record_words(compress), {shape.x, shape.y, 1}}));
+    CGL_TRY(backend_->launch(queue, OctKernel::compress_lines, compress,
+                             {whole_range(smoothed), whole_range(*mask), whole_range(places)}, {shape.x, shape.y, 1}));
   }
 
   std::vector<std::uint32_t> words;
@@ -102,9 +96,12 @@ Result<DeviceVolume> OctKernels::find_interface(Queue& queue, const DeviceVolume
   peak.masked = mask != nullptr ? 1 : 0;
   peak.lift = static_cast<float>(0.5 * options.sigma_z);
   peak.odd = is_odd(derivative) ? 1 : 0;
-  const std::array<KernelRange, 4> ranges = {
-      whole(smoothed), KernelRange{weights->buffer.get(), 0, weights->words.size()}, whole(places), whole(depths)};
-  CGL_TRY(backend_->launch(queue, {OctKernel::derivative_peak, ranges, record_words(peak), {shape.x, shape.y, 1}}));
+  CGL_TRY(backend_->launch(queue, OctKernel::derivative_peak, peak,
+                           {whole_range(smoothed),
+                            {weights->buffer.get(), 0, weights->words.size()},
+                            whole_range(places),
+                            whole_range(depths)},
+                           {shape.x, shape.y, 1}));
   return depths;
 }
 
@@ -118,9 +115,9 @@ Status OctKernels::roll_lines(Queue& queue, const DeviceVolume& from, const Devi
   }
   CGL_TRY(check_binds(shape));
   const RollLinesRecord record{shape.z, shape.y, shape.x, options.circular ? 1u : 0u, options.fill};
-  const std::array<KernelRange, 3> ranges = {whole(from), whole(by), whole(to)};
   const std::uint32_t pieces = (shape.z + roll_depth_per_thread - 1) / roll_depth_per_thread;
-  return backend_->launch(queue, {OctKernel::roll_lines, ranges, record_words(record), {shape.x, shape.y, pieces}});
+  return backend_->launch(queue, OctKernel::roll_lines, record, {whole_range(from), whole_range(by), whole_range(to)},
+                          {shape.x, shape.y, pieces});
 }
 
 Status OctKernels::order_lines(Queue& queue, const DeviceVolume& from, std::uint32_t first_line, DeviceVolume& to) {
@@ -134,10 +131,9 @@ Status OctKernels::order_lines(Queue& queue, const DeviceVolume& from, std::uint
   }
   CGL_TRY(check_binds(from.shape));
   const OrderLinesRecord record{planes, rows, to.shape.x, lines, first_line};
-  const std::array<KernelRange, 2> ranges = {whole(from), whole(to)};
   const std::uint32_t squares = (planes + order_side - 1) / order_side;
-  return backend_->launch(
-      queue, {OctKernel::order_lines, ranges, record_words(record), {to.shape.x, rows * order_block_rows, squares}});
+  return backend_->launch(queue, OctKernel::order_lines, record, {whole_range(from), whole_range(to)},
+                          {to.shape.x, rows * order_block_rows, squares});
 }
 
 Status OctKernels::sum_layers(Queue& queue, const DeviceVolume& volume, const DeviceVolume& surface,
@@ -150,8 +146,8 @@ Status OctKernels::sum_layers(Queue& queue, const DeviceVolume& volume, const De
   }
   CGL_TRY(check_binds(shape));
   const LayerSumsRecord record{shape.z, shape.y, shape.x, to.shape.z - 2, depth};
-  const std::array<KernelRange, 3> ranges = {whole(volume), whole(surface), whole(to)};
-  return backend_->launch(queue, {OctKernel::layer_sums, ranges, record_words(record), {shape.x, shape.y, 1}});
+  return backend_->launch(queue, OctKernel::layer_sums, record,
+                          {whole_range(volume), whole_range(surface), whole_range(to)}, {shape.x, shape.y, 1});
 }
 
 Status OctKernels::divide_by_map(Queue& queue, const DeviceVolume& from, std::uint32_t first, const DeviceVolume& map,
@@ -161,19 +157,13 @@ Status OctKernels::divide_by_map(Queue& queue, const DeviceVolume& from, std::ui
     return fail(ErrorKind::invalid_argument, "dividing {} planes of {} x {} from plane {}: the volume is {} x {} x {}",
                 to.shape.z, to.shape.y, to.shape.x, first, from.shape.z, from.shape.y, from.shape.x);
   }
-  const std::uint64_t plane = to.shape.plane();
-  if (plane > most_elements_) return check_binds({1, to.shape.y, to.shape.x});
-  const auto slab = static_cast<std::uint32_t>(std::min<std::uint64_t>(to.shape.z, most_elements_ / plane));
-  for (std::uint32_t z = 0; z < to.shape.z; z += slab) {
-    const std::uint32_t planes = std::min(slab, to.shape.z - z);
-    const DivideLinesRecord record{planes, to.shape.y, to.shape.x};
-    const std::array<KernelRange, 3> ranges = {
-        KernelRange{from.buffer.get(), (std::uint64_t{first} + z) * plane, planes * plane}, whole(map),
-        KernelRange{to.buffer.get(), z * plane, planes * plane}};
-    CGL_TRY(backend_->launch(
-        queue, {OctKernel::divide_lines, ranges, record_words(record), {to.shape.x, to.shape.y, planes}}));
-  }
-  return {};
+  CGL_TRY(check_binds({1, to.shape.y, to.shape.x}));
+  return for_each_slab(to.shape.z, to.shape.plane(), most_elements_, [&](std::uint32_t z, std::uint32_t planes) {
+    return backend_->launch(
+        queue, OctKernel::divide_lines, DivideLinesRecord{planes, to.shape.y, to.shape.x},
+        {planes_range(from, std::uint64_t{first} + z, planes), whole_range(map), planes_range(to, z, planes)},
+        {to.shape.x, to.shape.y, planes});
+  });
 }
 
 Status OctKernels::project(Queue& queue, const DeviceVolume& from, DeviceVolume& to, Projection projection) {
@@ -184,8 +174,8 @@ Status OctKernels::project(Queue& queue, const DeviceVolume& from, DeviceVolume&
   }
   CGL_TRY(check_binds(shape));
   const ProjectDepthRecord record{shape.z, shape.y, shape.x, projection == Projection::max ? 1u : 0u};
-  const std::array<KernelRange, 2> ranges = {whole(from), whole(to)};
-  return backend_->launch(queue, {OctKernel::project_depth, ranges, record_words(record), {shape.x, shape.y, 1}});
+  return backend_->launch(queue, OctKernel::project_depth, record, {whole_range(from), whole_range(to)},
+                          {shape.x, shape.y, 1});
 }
 
 }  // namespace cingulum::oct

@@ -34,9 +34,7 @@ struct PlaneSpan {
     first = std::min(first, z);
     end = std::max(end, z + 1);
   }
-  [[nodiscard]] KernelRange of(const DeviceVolume& volume) const {
-    return {volume.buffer.get(), first * volume.shape.plane(), (end - first) * volume.shape.plane()};
-  }
+  [[nodiscard]] KernelRange of(const DeviceVolume& volume) const { return planes_range(volume, first, end - first); }
 };
 
 // Means, deviations and products over `count` pixels, from sums of values less an offset (which drops out).
@@ -107,11 +105,10 @@ Result<std::vector<float>> OctKernels::plane_products(Queue& queue, const Device
     const KernelRange item_range{items->get(), 0, words.size()};
     const KernelRange sum_range{sums->get(), 0, row_sums};
     const ProductRowsRecord rows{count, most_rows, a.shape.y, a.shape.x, b.shape.y, b.shape.x, a_offset, b_offset};
-    const std::array<KernelRange, 4> row_ranges = {a_planes.of(a), b_planes.of(b), item_range, sum_range};
-    CGL_TRY(backend_->launch(queue, {OctKernel::product_rows, row_ranges, record_words(rows), {32, most_rows, count}}));
-    const ProductFoldRecord fold{count, most_rows};
-    const std::array<KernelRange, 3> fold_ranges = {item_range, sum_range, KernelRange{totals->get(), 0, count}};
-    CGL_TRY(backend_->launch(queue, {OctKernel::product_fold, fold_ranges, record_words(fold), {32, count, 1}}));
+    CGL_TRY(backend_->launch(queue, OctKernel::product_rows, rows,
+                             {a_planes.of(a), b_planes.of(b), item_range, sum_range}, {32, most_rows, count}));
+    CGL_TRY(backend_->launch(queue, OctKernel::product_fold, ProductFoldRecord{count, most_rows},
+                             {item_range, sum_range, {totals->get(), 0, count}}, {32, count, 1}));
     CGL_TRY(cingulum::download(queue, std::span(results).subspan(done, count), **totals));
     CGL_TRY(queue.synchronise());
   }

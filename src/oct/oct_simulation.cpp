@@ -10,42 +10,25 @@
 #include "oct/oct_kernels.hpp"
 
 namespace cingulum::oct {
-namespace {
-
-// Whole planes of `volume`, as many as are bound at once: body(first plane, planes, their range).
-template <class Body>
-Status for_each_slab(const DeviceVolume& volume, std::uint64_t most_elements, const Body& body) {
-  const std::uint64_t plane = volume.shape.plane();
-  const auto slab = static_cast<std::uint32_t>(std::min<std::uint64_t>(volume.shape.z, most_elements / plane));
-  for (std::uint32_t z = 0; z < volume.shape.z; z += slab) {
-    const std::uint32_t planes = std::min(slab, volume.shape.z - z);
-    CGL_TRY(body(z, planes, KernelRange{volume.buffer.get(), z * plane, planes * plane}));
-  }
-  return {};
-}
-
-}  // namespace
 
 Status OctKernels::fill_noise(Queue& queue, std::uint64_t seed, const std::array<std::int32_t, 3>& first,
                               DeviceVolume& to) {
   CGL_TRY(check_binds({1, to.shape.y, to.shape.x}));
   const numerics::PhiloxKey key = numerics::philox_key(seed);
-  return for_each_slab(to, most_elements_, [&](std::uint32_t z, std::uint32_t planes, KernelRange range) {
+  return for_each_slab(to.shape.z, to.shape.plane(), most_elements_, [&](std::uint32_t z, std::uint32_t planes) {
     const TextureNoiseRecord record{
         key.low, key.high, first[0] + static_cast<std::int32_t>(z), first[1], first[2], planes, to.shape.y, to.shape.x};
-    const std::array<KernelRange, 1> ranges = {range};
-    return backend_->launch(queue,
-                            {OctKernel::texture_noise, ranges, record_words(record), {to.shape.x, to.shape.y, planes}});
+    return backend_->launch(queue, OctKernel::texture_noise, record, {planes_range(to, z, planes)},
+                            {to.shape.x, to.shape.y, planes});
   });
 }
 
 Status OctKernels::exponentiate(Queue& queue, DeviceVolume& volume, float factor) {
   const VolumeShape& shape = volume.shape;
   CGL_TRY(check_binds({1, shape.y, shape.x}));
-  return for_each_slab(volume, most_elements_, [&](std::uint32_t, std::uint32_t planes, KernelRange range) {
-    const ExponentiateRecord record{planes, shape.y, shape.x, factor};
-    const std::array<KernelRange, 1> ranges = {range};
-    return backend_->launch(queue, {OctKernel::exponentiate, ranges, record_words(record), {shape.x, shape.y, planes}});
+  return for_each_slab(shape.z, shape.plane(), most_elements_, [&](std::uint32_t z, std::uint32_t planes) {
+    return backend_->launch(queue, OctKernel::exponentiate, ExponentiateRecord{planes, shape.y, shape.x, factor},
+                            {planes_range(volume, z, planes)}, {shape.x, shape.y, planes});
   });
 }
 
@@ -74,11 +57,9 @@ Status OctKernels::simulate_voxels(Queue& queue, const TileVoxelsRecord& record,
   }
   CGL_TRY(check_binds(texture.shape));
   CGL_TRY(check_binds({record.z, record.y, record.lines}));
-  const std::array<KernelRange, 2> ranges = {KernelRange{texture.buffer.get(), 0, texture.shape.voxels()},
-                                             KernelRange{&to, first, count}};
   const std::array<std::uint32_t, 3> threads = record.as_acquired != 0 ? std::array{record.z, record.lines, record.y}
                                                                        : std::array{record.lines, record.y, record.z};
-  return backend_->launch(queue, {OctKernel::tile_voxels, ranges, record_words(record), threads});
+  return backend_->launch(queue, OctKernel::tile_voxels, record, {whole_range(texture), {&to, first, count}}, threads);
 }
 
 }  // namespace cingulum::oct

@@ -51,10 +51,8 @@ Status OctKernels::sample(Queue& queue, const DeviceVolume& from, DeviceVolume& 
     }
   }
   const VolumeShape& out = to.shape;
-  const std::uint64_t most = most_elements_;
-  if (out.plane() > most) return check_binds({1, out.y, out.x});
-  const auto slab = static_cast<std::uint32_t>(std::min<std::uint64_t>(out.z, most / out.plane()));
-  for (std::uint32_t first = 0; first < out.z; first += slab) {
+  CGL_TRY(check_binds({1, out.y, out.x}));
+  return for_each_slab(out.z, out.plane(), most_elements_, [&](std::uint32_t first, std::uint32_t planes) {
     SampleVolumeRecord record{};
     record.source = coordinates.source;
     record.order = static_cast<std::uint32_t>(options.order);
@@ -64,30 +62,18 @@ Status OctKernels::sample(Queue& queue, const DeviceVolume& from, DeviceVolume& 
     record.in_y = from.shape.y;
     record.in_x = from.shape.x;
     record.out_first_z = first;
-    record.out_z = std::min(slab, out.z - first);
+    record.out_z = planes;
     record.out_y = out.y;
     record.out_x = out.x;
     record.all_z = out.z;
-    const std::uint64_t begin = first * out.plane();
-    const std::uint64_t count = record.out_z * out.plane();
-    std::array<KernelRange, 5> ranges;
-    ranges[0] = {source.buffer.get(), 0, source.shape.voxels()};
-    for (std::size_t axis = 0; axis < 3; ++axis) {
-      if (coordinates.table != nullptr) {
-        ranges[axis + 1] = {coordinates.table->buffer.get(), coordinates.table_first[axis],
-                            coordinates.table_count[axis]};
-      } else {
-        ranges[axis + 1] = {coordinates.volume->buffer.get(), axis * out.voxels() + begin, count};
-      }
-    }
-    ranges[4] = {to.buffer.get(), begin, count};
-    CGL_TRY(backend_->launch(
-        queue, {OctKernel::sample_volume,
-                ranges,
-                record_words(record),
-                {out.x, out.y, (record.out_z + sample_planes_per_thread - 1) / sample_planes_per_thread}}));
-  }
-  return {};
+    const auto places = [&](std::size_t axis) -> KernelRange {
+      if (coordinates.table == nullptr) return planes_range(*coordinates.volume, axis * out.z + first, planes);
+      return {coordinates.table->buffer.get(), coordinates.table_first[axis], coordinates.table_count[axis]};
+    };
+    return backend_->launch(queue, OctKernel::sample_volume, record,
+                            {whole_range(source), places(0), places(1), places(2), planes_range(to, first, planes)},
+                            {out.x, out.y, (planes + sample_planes_per_thread - 1) / sample_planes_per_thread});
+  });
 }
 
 Status OctKernels::transform_affine(Queue& queue, const DeviceVolume& from, DeviceVolume& to,

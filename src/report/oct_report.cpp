@@ -29,13 +29,10 @@ struct Projections {
   std::vector<double> plane_means;  // of voxels that hold something
 };
 
-Result<Projections> project_volume(const fs::path& path, const oct::VolumeDescription& volume, ThreadPool* pool,
-                                   const CancelToken& cancel) {
+Result<Projections> project_volume(const fs::path& path, const oct::VolumeDescription& volume,
+                                   const oct::VolumeReadOptions& reading) {
   const auto [planes, rows, columns] = volume.shape;
   Projections made{oct::HostImage(rows, columns), oct::HostImage(planes, columns), oct::HostImage(planes, rows), {}};
-  oct::VolumeReadOptions reading;
-  reading.pool = pool;
-  reading.cancel = cancel;
   for (std::size_t first = 0; first < planes; first += oct::planes_at_a_time) {
     const std::size_t count = std::min<std::size_t>(oct::planes_at_a_time, planes - first);
     CGL_TRY_ASSIGN(const oct::HostVolume part, oct::read_planes(path, first, count, reading));
@@ -337,23 +334,22 @@ std::vector<double> numbers_of(const OctReportJson& rows, const char* key) {
   return values;
 }
 
-Result<OctReport> report_of(const fs::path& path, const OctReportJson& sidecar, ThreadPool* pool,
-                            const CancelToken& cancel) {
-  const OctReportJson& result = sidecar.at("result");
-  oct::VolumeReadOptions reading;
-  reading.pool = pool;
-  reading.cancel = cancel;
-  CGL_TRY_ASSIGN(const oct::VolumeDescription volume, oct::describe_volume(path, reading));
-  CGL_TRY_ASSIGN(const Projections projections, project_volume(path, volume, pool, cancel));
+// What the page shows of a run, slice by slice.
+struct FoundInRun {
+  RunTables tables;
+  std::vector<CaptionedPicture> slices;
+  std::vector<std::string> warnings;
+};
+
+Result<FoundInRun> look_at_slices(const fs::path& path, const oct::VolumeDescription& volume,
+                                  const OctReportJson& result, const oct::VolumeReadOptions& reading) {
+  FoundInRun found;
   const std::array<double, 2> tile = {result.at("tile_in_slice").at(1), result.at("tile_in_slice").at(2)};
   // Places are in pixels of the tiles as they were read.
   const std::array<double, 2> tile_read = {result.at("tile").at(1), result.at("tile").at(2)};
-  RunTables tables;
-  for (const OctReportJson& decision : result.at("decisions")) add_decision(tables, "run", decision);
-  std::vector<CaptionedPicture> slices;
-  std::vector<std::string> warnings;
+  for (const OctReportJson& decision : result.at("decisions")) add_decision(found.tables, "run", decision);
   for (std::size_t s = 0; s < result.at("slices").size(); ++s) {
-    CGL_TRY(cancel.check());
+    CGL_TRY(reading.cancel.check());
     OctReportJson slice = result.at("slices").at(s);
     for (OctReportJson& place : slice.at("places_px")) {
       for (std::size_t d = 0; d < 2; ++d) place.at(d) = place.at(d).get<double>() * tile[d] / tile_read[d];
@@ -365,67 +361,22 @@ Result<OctReport> report_of(const fs::path& path, const OctReportJson& sidecar, 
     const SlicePlace place = place_of(slice, stack, tile);
     OctReportJson scaled = result;
     scaled.at("slices").at(s) = slice;
-    add_slice(scaled, s, image, place, tile, tables);
-    slices.push_back({link_picture(image, place, slice, tile),
-                      fmt::format("slice {}: links between tiles", cell(slice.at("slice")))});
+    add_slice(scaled, s, image, place, tile, found.tables);
+    found.slices.push_back({link_picture(image, place, slice, tile),
+                            fmt::format("slice {}: links between tiles", cell(slice.at("slice")))});
     for (const OctReportJson& island : slice.at("islands")) {
-      warnings.push_back(
+      found.warnings.push_back(
           fmt::format("slice {}: tiles {} have no link to the others and stand where the motors put them",
                       cell(slice.at("slice")), island.dump()));
     }
   }
-  for (const OctReportJson& missing : result.at("missing")) warnings.push_back(cell(missing) + " is missing");
+  for (const OctReportJson& missing : result.at("missing")) found.warnings.push_back(cell(missing) + " is missing");
+  return found;
+}
 
-  OctReport report;
-  report.projection = grey_picture(projections.along_z.values, projections.along_z.columns, projections.along_z.rows);
-  report.json = json_text(OctReportJson{{"volume", path.filename().native()},
-                                        {"shape", volume.shape},
-                                        {"voxel_um", volume.voxel_um},
-                                        {"missing", result.at("missing")},
-                                        {"plane_means", projections.plane_means},
-                                        {"light", result.at("light")},
-                                        {"curvature_planes", result.at("curvature_planes")},
-                                        {"slices", tables.slices},
-                                        {"tiles", tables.tiles},
-                                        {"links", tables.links},
-                                        {"decisions", tables.decisions}});
-  report.tables = {{"slices", csv_of(tables.slices)},
-                   {"tiles", csv_of(tables.tiles)},
-                   {"links", csv_of(tables.links)},
-                   {"decisions", csv_of(tables.decisions)}};
-
-  std::size_t rejected = 0;
-  for (const OctReportJson& link : tables.links) rejected += link.at("state") != "used" ? 1U : 0U;
-  const std::vector<double> residuals = numbers_of(tables.links, "residual_px");
-  const auto figure = [](const char* name, const std::string& value, const char* label) {
-    return Figure{name, value, value, label};
-  };
-  std::string& html = report.html;
-  html = page_begin(
-      path.filename().native(), "OCT report",
-      fmt::format("{} x {} x {} voxels of {:.4g} x {:.4g} x {:.4g} um (z, y, x)", volume.shape[0], volume.shape[1],
-                  volume.shape[2], volume.voxel_um[0], volume.voxel_um[1], volume.voxel_um[2]));
-  html += warnings_part(warnings);
-  html += figures_part({figure("slices", std::to_string(tables.slices.size()), "slices"),
-                        figure("tiles", std::to_string(tables.tiles.size()), "tiles"),
-                        figure("links", std::to_string(tables.links.size()), "links between tiles"),
-                        figure("links_rejected", std::to_string(rejected), "of these left out"),
-                        figure("residual_px", fmt::format("{:.3f}", oct::median(residuals)), "median residual, pixels"),
-                        figure("missing", std::to_string(result.at("missing").size()), "missing")});
-  CGL_TRY_ASSIGN(const std::string views,
-                 pictures_part({{shown(report.projection), "mean along z"},
-                                {image_picture(projections.along_y), "mean along y: depth down"},
-                                {image_picture(projections.along_x), "mean along x: depth down"}}));
-  html += "<section id=\"projections\">\n<h2>Projections</h2>\n" + views + "</section>\n";
-  CGL_TRY_ASSIGN(const std::string seams, pictures_part(slices));
-  html += "<section id=\"seams\">\n<h2>Seams and links</h2>\n" + seams;
-  std::vector<double> steps = numbers_of(tables.links, "seam_step");
-  for (double& step : steps) step = std::abs(step);
-  html += charts({{"Correlation of links",
-                   histogram_svg(histogram_of(numbers_of(tables.links, "correlation"), 0.05, "correlation", "links"))},
-                  {"Residuals of links", histogram_svg(histogram_of(residuals, 0.05, "pixels", "links"))},
-                  {"Steps at seams", histogram_svg(histogram_of(steps, 0.01, "step of the logarithm", "seams"))}});
-  html += "</section>\n<section id=\"fits\">\n<h2>Curvature, light, profiles</h2>\n";
+// The pictures of what was fitted over all tiles, and profiles of planes.
+Result<std::string> fits_part(const OctReportJson& result, const Projections& projections) {
+  std::string html;
   std::vector<CaptionedPicture> fields;
   for (const auto& [key, caption] :
        {std::pair("curvature_planes", "focal curvature of a tile, {:.2f} to {:.2f} planes"),
@@ -451,6 +402,50 @@ Result<OctReport> report_of(const fs::path& path, const OctReportJson& sidecar, 
   html += charts({{"Mean of planes", line_svg(means)},
                   {"Axial profiles",
                    profiles.series.empty() ? "<p class=\"note\">none was divided out</p>\n" : line_svg(profiles)}});
+  return html;
+}
+
+std::string links_part(const RunTables& tables) {
+  const std::vector<double> residuals = numbers_of(tables.links, "residual_px");
+  std::vector<double> steps = numbers_of(tables.links, "seam_step");
+  for (double& step : steps) step = std::abs(step);
+  return charts({{"Correlation of links",
+                  histogram_svg(histogram_of(numbers_of(tables.links, "correlation"), 0.05, "correlation", "links"))},
+                 {"Residuals of links", histogram_svg(histogram_of(residuals, 0.05, "pixels", "links"))},
+                 {"Steps at seams", histogram_svg(histogram_of(steps, 0.01, "step of the logarithm", "seams"))}});
+}
+
+Result<std::string> page_of(const fs::path& path, const oct::VolumeDescription& volume, const OctReportJson& result,
+                            const Projections& projections, const FoundInRun& found) {
+  const RunTables& tables = found.tables;
+  std::size_t rejected = 0;
+  for (const OctReportJson& link : tables.links) rejected += link.at("state") != "used" ? 1U : 0U;
+  const std::vector<double> residuals = numbers_of(tables.links, "residual_px");
+  const auto figure = [](const char* name, const std::string& value, const char* label) {
+    return Figure{name, value, value, label};
+  };
+  std::string html = page_begin(
+      path.filename().native(), "OCT report",
+      fmt::format("{} x {} x {} voxels of {:.4g} x {:.4g} x {:.4g} um (z, y, x)", volume.shape[0], volume.shape[1],
+                  volume.shape[2], volume.voxel_um[0], volume.voxel_um[1], volume.voxel_um[2]));
+  html += warnings_part(found.warnings);
+  html += figures_part({figure("slices", std::to_string(tables.slices.size()), "slices"),
+                        figure("tiles", std::to_string(tables.tiles.size()), "tiles"),
+                        figure("links", std::to_string(tables.links.size()), "links between tiles"),
+                        figure("links_rejected", std::to_string(rejected), "of these left out"),
+                        figure("residual_px", fmt::format("{:.3f}", oct::median(residuals)), "median residual, pixels"),
+                        figure("missing", std::to_string(result.at("missing").size()), "missing")});
+  CGL_TRY_ASSIGN(const std::string views,
+                 pictures_part({{image_picture(projections.along_z), "mean along z"},
+                                {image_picture(projections.along_y), "mean along y: depth down"},
+                                {image_picture(projections.along_x), "mean along x: depth down"}}));
+  html += "<section id=\"projections\">\n<h2>Projections</h2>\n" + views + "</section>\n";
+  CGL_TRY_ASSIGN(const std::string seams, pictures_part(found.slices));
+  html += "<section id=\"seams\">\n<h2>Seams and links</h2>\n" + seams;
+  html += links_part(tables);
+  html += "</section>\n<section id=\"fits\">\n<h2>Curvature, light, profiles</h2>\n";
+  CGL_TRY_ASSIGN(const std::string fits, fits_part(result, projections));
+  html += fits;
   html += "</section>\n<section id=\"stack\">\n<h2>Overlaps and gains</h2>\n";
   html += charts(
       {{"Planes shared with the slice before", bar_svg(bars_of(tables.slices, "overlap_planes", "overlap of slices"))},
@@ -458,6 +453,37 @@ Result<OctReport> report_of(const fs::path& path, const OctReportJson& sidecar, 
   html += "</section>\n" + columns_part("Slices", columns_of(tables.slices));
   html += columns_part("Decisions", columns_of(tables.decisions));
   html += page_end("Made by Cingulum. The same volume gives the same page.");
+  return html;
+}
+
+Result<OctReport> report_of(const fs::path& path, const OctReportJson& sidecar, ThreadPool* pool,
+                            const CancelToken& cancel) {
+  const OctReportJson& result = sidecar.at("result");
+  oct::VolumeReadOptions reading;
+  reading.pool = pool;
+  reading.cancel = cancel;
+  CGL_TRY_ASSIGN(const oct::VolumeDescription volume, oct::describe_volume(path, reading));
+  CGL_TRY_ASSIGN(const Projections projections, project_volume(path, volume, reading));
+  CGL_TRY_ASSIGN(const FoundInRun found, look_at_slices(path, volume, result, reading));
+  const RunTables& tables = found.tables;
+  OctReport report;
+  report.projection = grey_picture(projections.along_z.values, projections.along_z.columns, projections.along_z.rows);
+  report.json = json_text(OctReportJson{{"volume", path.filename().native()},
+                                        {"shape", volume.shape},
+                                        {"voxel_um", volume.voxel_um},
+                                        {"missing", result.at("missing")},
+                                        {"plane_means", projections.plane_means},
+                                        {"light", result.at("light")},
+                                        {"curvature_planes", result.at("curvature_planes")},
+                                        {"slices", tables.slices},
+                                        {"tiles", tables.tiles},
+                                        {"links", tables.links},
+                                        {"decisions", tables.decisions}});
+  report.tables = {{"slices", csv_of(tables.slices)},
+                   {"tiles", csv_of(tables.tiles)},
+                   {"links", csv_of(tables.links)},
+                   {"decisions", csv_of(tables.decisions)}};
+  CGL_TRY_ASSIGN(report.html, page_of(path, volume, result, projections, found));
   return report;
 }
 

@@ -35,10 +35,6 @@ void count_piece(const KernelPointers& call, std::uint32_t piece) {
   }
 }
 
-std::uint32_t blend_pieces(const KernelPointers& call) {
-  return call.record<BlendAddRecord>().z;
-}
-
 void blend_add_piece(const KernelPointers& call, std::uint32_t piece) {
   const auto record = call.record<BlendAddRecord>();
   for (std::uint32_t y = 0; y < record.y; ++y) {
@@ -52,10 +48,6 @@ void blend_add_piece(const KernelPointers& call, std::uint32_t piece) {
       call.at[3][place + x] = call.at[3][place + x] + weights[x];
     }
   }
-}
-
-std::uint32_t finish_pieces(const KernelPointers& call) {
-  return call.record<BlendFinishRecord>().z;
 }
 
 void blend_finish_piece(const KernelPointers& call, std::uint32_t piece) {
@@ -97,10 +89,6 @@ void median_piece(const KernelPointers& call, std::uint32_t piece) {
   }
 }
 
-std::uint32_t attenuation_pieces(const KernelPointers& call) {
-  return call.record<AttenuationRecord>().y;
-}
-
 void attenuation_piece(const KernelPointers& call, std::uint32_t piece) {
   const auto record = call.record<AttenuationRecord>();
   const std::uint64_t plane = std::uint64_t{record.y} * record.x;
@@ -116,10 +104,6 @@ void attenuation_piece(const KernelPointers& call, std::uint32_t piece) {
       below[x] = below[x] + value;
     }
   }
-}
-
-std::uint32_t compensation_pieces(const KernelPointers& call) {
-  return call.record<CompensationRecord>().y;
 }
 
 void compensation_piece(const KernelPointers& call, std::uint32_t piece) {
@@ -138,28 +122,11 @@ void compensation_piece(const KernelPointers& call, std::uint32_t piece) {
 
 }  // namespace
 
-HostKernel host_count_keys() {
-  return {count_pieces, count_piece};
-}
-
-HostKernel host_blend_add() {
-  return {blend_pieces, blend_add_piece};
-}
-
-HostKernel host_blend_finish() {
-  return {finish_pieces, blend_finish_piece};
-}
-
-HostKernel host_median_box() {
-  return {median_pieces, median_piece};
-}
-
-HostKernel host_attenuation_lines() {
-  return {attenuation_pieces, attenuation_piece};
-}
-
-HostKernel host_compensate_lines() {
-  return {compensation_pieces, compensation_piece};
-}
+constinit const HostKernel host_count_keys = {count_pieces, count_piece};
+constinit const HostKernel host_blend_add = {plane_pieces<BlendAddRecord>, blend_add_piece};
+constinit const HostKernel host_blend_finish = {plane_pieces<BlendFinishRecord>, blend_finish_piece};
+constinit const HostKernel host_median_box = {median_pieces, median_piece};
+constinit const HostKernel host_attenuation_lines = {row_pieces<AttenuationRecord>, attenuation_piece};
+constinit const HostKernel host_compensate_lines = {row_pieces<CompensationRecord>, compensation_piece};
 
 }  // namespace cingulum::oct

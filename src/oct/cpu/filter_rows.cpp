@@ -163,12 +163,7 @@ void spline_piece(const KernelPointers& call, std::uint32_t piece) {
 
 }  // namespace
 
-HostKernel host_filter_axis() {
-  return {filter_pieces, filter_piece};
-}
-
-HostKernel host_spline_axis() {
-  return {spline_pieces, spline_piece};
-}
+constinit const HostKernel host_filter_axis = {filter_pieces, filter_piece};
+constinit const HostKernel host_spline_axis = {spline_pieces, spline_piece};
 
 }  // namespace cingulum::oct

@@ -13,27 +13,19 @@ struct HostKernel {
   void (*run)(const KernelPointers&, std::uint32_t piece);
 };
 
-[[nodiscard]] HostKernel host_filter_axis();
-[[nodiscard]] HostKernel host_spline_axis();
-[[nodiscard]] HostKernel host_log_box();
-[[nodiscard]] HostKernel host_compress_lines();
-[[nodiscard]] HostKernel host_derivative_peak();
-[[nodiscard]] HostKernel host_roll_lines();
-[[nodiscard]] HostKernel host_project_depth();
-[[nodiscard]] HostKernel host_order_lines();
-[[nodiscard]] HostKernel host_layer_sums();
-[[nodiscard]] HostKernel host_divide_lines();
-[[nodiscard]] HostKernel host_product_rows();
-[[nodiscard]] HostKernel host_product_fold();
-[[nodiscard]] HostKernel host_sample_volume();
-[[nodiscard]] HostKernel host_count_keys();
-[[nodiscard]] HostKernel host_blend_add();
-[[nodiscard]] HostKernel host_blend_finish();
-[[nodiscard]] HostKernel host_median_box();
-[[nodiscard]] HostKernel host_attenuation_lines();
-[[nodiscard]] HostKernel host_compensate_lines();
-[[nodiscard]] HostKernel host_texture_noise();
-[[nodiscard]] HostKernel host_exponentiate();
-[[nodiscard]] HostKernel host_tile_voxels();
+// A piece for each plane, or for each row of all planes.
+template <class Record>
+[[nodiscard]] std::uint32_t plane_pieces(const KernelPointers& call) {
+  return call.record<Record>().z;
+}
+template <class Record>
+[[nodiscard]] std::uint32_t row_pieces(const KernelPointers& call) {
+  return call.record<Record>().y;
+}
+
+// host_filter_axis and so on: each is beside what it runs.
+#define CGL_DECLARE(name) extern const HostKernel host_##name;
+CGL_OCT_KERNELS(CGL_DECLARE)
+#undef CGL_DECLARE
 
 }  // namespace cingulum::oct

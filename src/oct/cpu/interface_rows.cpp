@@ -10,10 +10,6 @@
 namespace cingulum::oct {
 namespace {
 
-std::uint32_t log_box_pieces(const KernelPointers& call) {
-  return call.record<LogBoxRecord>().z;
-}
-
 template <class Number>
 CGL_INLINE void log_of_plane(const float* from, std::uint64_t count, float* to) {
   std::uint64_t i = 0;
@@ -92,10 +88,6 @@ void log_box_piece(const KernelPointers& call, std::uint32_t piece) {
   });
 }
 
-std::uint32_t rows_of_lines(const KernelPointers& call) {
-  return call.record<CompressLinesRecord>().y;
-}
-
 void compress_piece(const KernelPointers& call, std::uint32_t piece) {
   const auto record = call.record<CompressLinesRecord>();
   const std::uint64_t plane = std::uint64_t{record.y} * record.x;
@@ -112,10 +104,6 @@ void compress_piece(const KernelPointers& call, std::uint32_t piece) {
     }
     places[record.z * plane + line] = kept;
   }
-}
-
-std::uint32_t peak_pieces(const KernelPointers& call) {
-  return call.record<DerivativePeakRecord>().y;
 }
 
 // One line, masked or not.
@@ -183,16 +171,8 @@ void peak_piece(const KernelPointers& call, std::uint32_t piece) {
 
 }  // namespace
 
-HostKernel host_log_box() {
-  return {log_box_pieces, log_box_piece};
-}
-
-HostKernel host_compress_lines() {
-  return {rows_of_lines, compress_piece};
-}
-
-HostKernel host_derivative_peak() {
-  return {peak_pieces, peak_piece};
-}
+constinit const HostKernel host_log_box = {plane_pieces<LogBoxRecord>, log_box_piece};
+constinit const HostKernel host_compress_lines = {row_pieces<CompressLinesRecord>, compress_piece};
+constinit const HostKernel host_derivative_peak = {row_pieces<DerivativePeakRecord>, peak_piece};
 
 }  // namespace cingulum::oct

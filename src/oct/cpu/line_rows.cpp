@@ -17,10 +17,6 @@ using numerics::lane_count;
 // A page of values: each plane is read once, a page at a time.
 constexpr std::uint32_t lines_per_chunk = 1024;
 
-std::uint32_t roll_pieces(const KernelPointers& call) {
-  return call.record<RollLinesRecord>().y;
-}
-
 // Row after row of the output: whole rows are written at once, and those that are read lie close by.
 void roll_piece(const KernelPointers& call, std::uint32_t piece) {
   const auto record = call.record<RollLinesRecord>();
@@ -98,10 +94,6 @@ void project_piece(const KernelPointers& call, std::uint32_t piece) {
   for (std::uint64_t i = 0; i < lines; ++i) to[i] = lanes[i] / static_cast<float>(record.z);
 }
 
-std::uint32_t order_pieces(const KernelPointers& call) {
-  return call.record<OrderLinesRecord>().y;
-}
-
 // Squares that stay in the cache while the order of samples and lines is exchanged.
 void order_piece(const KernelPointers& call, std::uint32_t piece) {
   const auto record = call.record<OrderLinesRecord>();
@@ -120,10 +112,6 @@ void order_piece(const KernelPointers& call, std::uint32_t piece) {
       }
     }
   }
-}
-
-std::uint32_t layer_pieces(const KernelPointers& call) {
-  return call.record<LayerSumsRecord>().y;
 }
 
 void layer_piece(const KernelPointers& call, std::uint32_t piece) {
@@ -153,10 +141,6 @@ void layer_piece(const KernelPointers& call, std::uint32_t piece) {
   }
 }
 
-std::uint32_t divide_pieces(const KernelPointers& call) {
-  return call.record<DivideLinesRecord>().z;
-}
-
 void divide_piece(const KernelPointers& call, std::uint32_t piece) {
   const auto record = call.record<DivideLinesRecord>();
   const std::uint64_t plane = std::uint64_t{record.y} * record.x;
@@ -167,24 +151,10 @@ void divide_piece(const KernelPointers& call, std::uint32_t piece) {
 
 }  // namespace
 
-HostKernel host_order_lines() {
-  return {order_pieces, order_piece};
-}
-
-HostKernel host_layer_sums() {
-  return {layer_pieces, layer_piece};
-}
-
-HostKernel host_divide_lines() {
-  return {divide_pieces, divide_piece};
-}
-
-HostKernel host_roll_lines() {
-  return {roll_pieces, roll_piece};
-}
-
-HostKernel host_project_depth() {
-  return {project_pieces, project_piece};
-}
+constinit const HostKernel host_order_lines = {row_pieces<OrderLinesRecord>, order_piece};
+constinit const HostKernel host_layer_sums = {row_pieces<LayerSumsRecord>, layer_piece};
+constinit const HostKernel host_divide_lines = {plane_pieces<DivideLinesRecord>, divide_piece};
+constinit const HostKernel host_roll_lines = {row_pieces<RollLinesRecord>, roll_piece};
+constinit const HostKernel host_project_depth = {project_pieces, project_piece};
 
 }  // namespace cingulum::oct

@@ -108,12 +108,7 @@ void fold_piece(const KernelPointers& call, std::uint32_t piece) {
 
 }  // namespace
 
-HostKernel host_product_rows() {
-  return {product_pieces, product_piece};
-}
-
-HostKernel host_product_fold() {
-  return {fold_pieces, fold_piece};
-}
+constinit const HostKernel host_product_rows = {product_pieces, product_piece};
+constinit const HostKernel host_product_fold = {fold_pieces, fold_piece};
 
 }  // namespace cingulum::oct

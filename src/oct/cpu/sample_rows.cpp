@@ -39,8 +39,6 @@ void sample_piece(const KernelPointers& call, std::uint32_t piece) {
 
 }  // namespace
 
-HostKernel host_sample_volume() {
-  return {sample_pieces, sample_piece};
-}
+constinit const HostKernel host_sample_volume = {sample_pieces, sample_piece};
 
 }  // namespace cingulum::oct

@@ -19,10 +19,6 @@ constexpr std::uint32_t batch = draws_at_once;
 // Planes of a row that are made before they are stored, so that a cache line of a stored A-line is written at once.
 constexpr std::uint32_t planes_of_block = 16;
 
-std::uint32_t noise_pieces(const KernelPointers& call) {
-  return call.record<TextureNoiseRecord>().z;
-}
-
 void noise_piece(const KernelPointers& call, std::uint32_t piece) {
   const auto record = call.record<TextureNoiseRecord>();
   const numerics::SimdLevel level = numerics::best_simd_level();
@@ -43,10 +39,6 @@ void noise_piece(const KernelPointers& call, std::uint32_t piece) {
       for (std::uint32_t i = 0; i < count; ++i) to[x + i] = noise_from_word(drawn.word[0][i]);
     }
   }
-}
-
-std::uint32_t exponentiate_pieces(const KernelPointers& call) {
-  return call.record<ExponentiateRecord>().z;
 }
 
 void exponentiate_piece(const KernelPointers& call, std::uint32_t piece) {
@@ -138,10 +130,6 @@ CGL_INLINE void speckle_batch(const TileVoxelsRecord& record, std::uint32_t firs
   }
 }
 
-std::uint32_t voxel_pieces(const KernelPointers& call) {
-  return call.record<TileVoxelsRecord>().y;
-}
-
 void voxel_piece(const KernelPointers& call, std::uint32_t piece) {
   const auto record = call.record<TileVoxelsRecord>();
   const numerics::SimdLevel level = numerics::best_simd_level();
@@ -193,16 +181,8 @@ void voxel_piece(const KernelPointers& call, std::uint32_t piece) {
 
 }  // namespace
 
-HostKernel host_texture_noise() {
-  return {noise_pieces, noise_piece};
-}
-
-HostKernel host_exponentiate() {
-  return {exponentiate_pieces, exponentiate_piece};
-}
-
-HostKernel host_tile_voxels() {
-  return {voxel_pieces, voxel_piece};
-}
+constinit const HostKernel host_texture_noise = {plane_pieces<TextureNoiseRecord>, noise_piece};
+constinit const HostKernel host_exponentiate = {plane_pieces<ExponentiateRecord>, exponentiate_piece};
+constinit const HostKernel host_tile_voxels = {row_pieces<TileVoxelsRecord>, voxel_piece};
 
 }  // namespace cingulum::oct

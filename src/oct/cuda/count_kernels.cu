@@ -120,47 +120,27 @@ __global__ void __launch_bounds__(attenuation_block)
 }  // namespace
 
 cudaError_t launch_count_keys(const CudaCall& call) {
-  const dim3 block(count_block, 1, 1);
-  count_keys_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<CountKeysRecord>(), call.pointers.at[0],
-      reinterpret_cast<std::uint32_t*>(call.pointers.at[1]));
-  return cudaGetLastError();
+  return launch_on(call, dim3(count_block), count_keys_kernel);
 }
 
 cudaError_t launch_blend_add(const CudaCall& call) {
-  const dim3 block(voxel_block_x, voxel_block_y, 1);
-  blend_add_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<BlendAddRecord>(), call.pointers.at[0], call.pointers.at[1], call.pointers.at[2],
-      call.pointers.at[3]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(voxel_block_x, voxel_block_y), blend_add_kernel);
 }
 
 cudaError_t launch_blend_finish(const CudaCall& call) {
-  const dim3 block(voxel_block_x, voxel_block_y, 1);
-  blend_finish_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<BlendFinishRecord>(), call.pointers.at[0], call.pointers.at[1], call.pointers.at[2]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(voxel_block_x, voxel_block_y), blend_finish_kernel);
 }
 
 cudaError_t launch_median_box(const CudaCall& call) {
-  const dim3 block(voxel_block_x, voxel_block_y, 1);
-  median_box_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<MedianBoxRecord>(), call.pointers.at[0], call.pointers.at[1]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(voxel_block_x, voxel_block_y), median_box_kernel);
 }
 
 cudaError_t launch_attenuation_lines(const CudaCall& call) {
-  const dim3 block(attenuation_block, 1, 1);
-  attenuation_lines_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<AttenuationRecord>(), call.pointers.at[0], call.pointers.at[1], call.pointers.at[2]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(attenuation_block), attenuation_lines_kernel);
 }
 
 cudaError_t launch_compensate_lines(const CudaCall& call) {
-  const dim3 block(attenuation_block, 1, 1);
-  compensate_lines_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<CompensationRecord>(), call.pointers.at[0], call.pointers.at[1], call.pointers.at[2]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(attenuation_block), compensate_lines_kernel);
 }
 
 }  // namespace cingulum::oct

@@ -67,17 +67,11 @@ __global__ void __launch_bounds__(spline_block) spline_axis_kernel(SplineAxisRec
 }  // namespace
 
 cudaError_t launch_filter_axis(const CudaCall& call) {
-  const dim3 block(filter_block_x, filter_block_y, 1);
-  filter_axis_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<FilterAxisRecord>(), call.pointers.at[0], call.pointers.words_at(1), call.pointers.at[2]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(filter_block_x, filter_block_y), filter_axis_kernel);
 }
 
 cudaError_t launch_spline_axis(const CudaCall& call) {
-  const dim3 block(spline_block, 1, 1);
-  spline_axis_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<SplineAxisRecord>(), call.pointers.at[0]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(spline_block), spline_axis_kernel);
 }
 
 }  // namespace cingulum::oct

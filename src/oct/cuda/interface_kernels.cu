@@ -228,32 +228,22 @@ __global__ void __launch_bounds__(line_block)
 }  // namespace
 
 cudaError_t launch_log_box(const CudaCall& call) {
-  const auto record = call.pointers.record<LogBoxRecord>();
-  const dim3 block(log_box_threads, 1, 1);
-  const LogBoxKernel kernel = log_box_of(record.window, std::make_index_sequence<log_box_most_window>{});
-  kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(record, call.pointers.at[0], call.pointers.at[1]);
-  return cudaGetLastError();
+  const std::uint32_t window = call.pointers.record<LogBoxRecord>().window;
+  return launch_on(call, dim3(log_box_threads), log_box_of(window, std::make_index_sequence<log_box_most_window>{}));
 }
 
 cudaError_t launch_compress_lines(const CudaCall& call) {
-  const dim3 block(line_block, 1, 1);
-  compress_lines_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<CompressLinesRecord>(), call.pointers.at[0], call.pointers.at[1],
-      reinterpret_cast<std::uint32_t*>(call.pointers.at[2]));
-  return cudaGetLastError();
+  return launch_on(call, dim3(line_block), compress_lines_kernel);
 }
 
 cudaError_t launch_derivative_peak(const CudaCall& call) {
   const auto record = call.pointers.record<DerivativePeakRecord>();
   const unsigned padded = 2 * record.radius + 1 + 2 * (peak_batch - 1);
-  const dim3 block(line_block, 1, 1);
   const bool sub_voxel = record.sub_voxel != 0;
   const auto odd_kernel = sub_voxel ? derivative_peak_kernel<true, true> : derivative_peak_kernel<true, false>;
   const auto any_kernel = sub_voxel ? derivative_peak_kernel<false, true> : derivative_peak_kernel<false, false>;
   const auto kernel = record.odd != 0 ? odd_kernel : any_kernel;
-  kernel<<<blocks_for(call.threads, block), block, 4 * padded*(1 + record.smooth_weights), call.stream>>>(
-      record, call.pointers.at[0], call.pointers.at[1], call.pointers.words_at(2), call.pointers.at[3]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(line_block), kernel, 4 * padded * (1 + record.smooth_weights));
 }
 
 }  // namespace cingulum::oct

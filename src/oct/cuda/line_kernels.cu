@@ -159,38 +159,23 @@ __global__ void __launch_bounds__(divide_block_x* divide_block_y)
 }  // namespace
 
 cudaError_t launch_order_lines(const CudaCall& call) {
-  const dim3 block(order_side, order_block_rows, 1);
-  order_lines_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<OrderLinesRecord>(), call.pointers.at[0], call.pointers.at[1]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(order_side, order_block_rows), order_lines_kernel);
 }
 
 cudaError_t launch_layer_sums(const CudaCall& call) {
-  const dim3 block(layer_block, 1, 1);
-  layer_sums_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<LayerSumsRecord>(), call.pointers.at[0], call.pointers.at[1], call.pointers.at[2]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(layer_block), layer_sums_kernel);
 }
 
 cudaError_t launch_divide_lines(const CudaCall& call) {
-  const dim3 block(divide_block_x, divide_block_y, 1);
-  divide_lines_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<DivideLinesRecord>(), call.pointers.at[0], call.pointers.at[1], call.pointers.at[2]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(divide_block_x, divide_block_y), divide_lines_kernel);
 }
 
 cudaError_t launch_roll_lines(const CudaCall& call) {
-  const dim3 block(roll_block, 1, 1);
-  roll_lines_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<RollLinesRecord>(), call.pointers.at[0], call.pointers.at[1], call.pointers.at[2]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(roll_block), roll_lines_kernel);
 }
 
 cudaError_t launch_project_depth(const CudaCall& call) {
-  const dim3 block(project_block, 1, 1);
-  project_depth_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<ProjectDepthRecord>(), call.pointers.at[0], call.pointers.at[1]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(project_block), project_depth_kernel);
 }
 
 }  // namespace cingulum::oct

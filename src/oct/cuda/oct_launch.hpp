@@ -17,27 +17,9 @@ struct CudaCall {
   cudaStream_t stream;
 };
 
-[[nodiscard]] cudaError_t launch_filter_axis(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_spline_axis(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_log_box(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_compress_lines(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_derivative_peak(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_roll_lines(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_project_depth(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_order_lines(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_layer_sums(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_divide_lines(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_product_rows(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_product_fold(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_sample_volume(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_count_keys(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_blend_add(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_blend_finish(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_median_box(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_attenuation_lines(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_compensate_lines(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_texture_noise(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_exponentiate(const CudaCall& call);
-[[nodiscard]] cudaError_t launch_tile_voxels(const CudaCall& call);
+// launch_filter_axis and so on: each is beside its kernel.
+#define CGL_DECLARE(name) [[nodiscard]] cudaError_t launch_##name(const CudaCall& call);
+CGL_OCT_KERNELS(CGL_DECLARE)
+#undef CGL_DECLARE
 
 }  // namespace cingulum::oct

@@ -46,18 +46,11 @@ __global__ void __launch_bounds__(32)
 }  // namespace
 
 cudaError_t launch_product_rows(const CudaCall& call) {
-  const dim3 block(32, rows_per_block, 1);
-  product_rows_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<ProductRowsRecord>(), call.pointers.at[0], call.pointers.at[1], call.pointers.words_at(2),
-      call.pointers.at[3]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(32, rows_per_block), product_rows_kernel);
 }
 
 cudaError_t launch_product_fold(const CudaCall& call) {
-  const dim3 block(32, 1, 1);
-  product_fold_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<ProductFoldRecord>(), call.pointers.words_at(0), call.pointers.at[1], call.pointers.at[2]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(32), product_fold_kernel);
 }
 
 }  // namespace cingulum::oct

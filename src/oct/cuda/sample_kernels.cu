@@ -141,16 +141,13 @@ __global__ void __launch_bounds__(sample_threads)
 }  // namespace
 
 cudaError_t launch_sample_volume(const CudaCall& call) {
-  const dim3 block(sample_block_x, sample_block_y, 1);
   const auto record = call.pointers.record<SampleVolumeRecord>();
   const bool small = std::uint64_t{record.in_z} * record.in_y * record.in_x <= UINT32_MAX;
   const auto linear_kernel = small ? sample_linear_kernel<std::uint32_t> : sample_linear_kernel<std::size_t>;
   const auto kernel = record.order == 0   ? sample_volume_kernel<0>
                       : record.order == 1 ? linear_kernel
                                           : sample_volume_kernel<3>;
-  kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      record, call.pointers.at[0], call.pointers.at[1], call.pointers.at[2], call.pointers.at[3], call.pointers.at[4]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(sample_block_x, sample_block_y), kernel);
 }
 
 }  // namespace cingulum::oct

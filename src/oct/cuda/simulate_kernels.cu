@@ -67,24 +67,15 @@ __global__ void __launch_bounds__(simulate_block_x* simulate_block_y)
 }  // namespace
 
 cudaError_t launch_texture_noise(const CudaCall& call) {
-  const dim3 block(simulate_block_x, simulate_block_y, 1);
-  texture_noise_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<TextureNoiseRecord>(), call.pointers.at[0]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(simulate_block_x, simulate_block_y), texture_noise_kernel);
 }
 
 cudaError_t launch_exponentiate(const CudaCall& call) {
-  const dim3 block(simulate_block_x, simulate_block_y, 1);
-  exponentiate_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<ExponentiateRecord>(), call.pointers.at[0]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(simulate_block_x, simulate_block_y), exponentiate_kernel);
 }
 
 cudaError_t launch_tile_voxels(const CudaCall& call) {
-  const dim3 block(simulate_block_x, simulate_block_y, 1);
-  tile_voxels_kernel<<<blocks_for(call.threads, block), block, 0, call.stream>>>(
-      call.pointers.record<TileVoxelsRecord>(), call.pointers.at[0], call.pointers.at[1]);
-  return cudaGetLastError();
+  return launch_on(call, dim3(simulate_block_x, simulate_block_y), tile_voxels_kernel);
 }
 
 }  // namespace cingulum::oct

@@ -1,11 +1,7 @@
 #include "oct/placement/tile_placement.hpp"
 
-#include <Eigen/Dense>
-#include <Eigen/Sparse>
-#include <Eigen/SparseCholesky>
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/argument_name.hpp"
 #include "numerics/elementary64.hpp"
@@ -97,43 +93,84 @@ std::array<double, 2> step_between(const TileGrid& grid, std::size_t from, std::
           grid.tiles[to].stage_px[1] - grid.tiles[from].stage_px[1]};
 }
 
-// Steps as the motors should have made them: matrix x stage's step, fitted over the links in use with the weights that
-// the fit of places has. A direction that no link shows keeps the identity.
-std::array<double, 4> fit_motor_matrix(const std::vector<TileLink>& links) {
-  Eigen::Matrix2d normal = Eigen::Matrix2d::Zero();
-  Eigen::Matrix2d right = Eigen::Matrix2d::Zero();
-  double weight = 0;
-  for (const TileLink& link : links) {
-    if (link.state != LinkState::used) continue;
-    const Eigen::Vector2d motor(link.motor_px[0], link.motor_px[1]);
-    const Eigen::Vector2d step(link.step_px[0], link.step_px[1]);
-    const double w = link.ncc * link.ncc;
-    normal += w * motor * motor.transpose();
-    right += w * motor * (step - motor).transpose();
-    weight += w;
+// Links between neighbours; `steps` are one of the grid along rows and one along columns, for pairs that are none.
+std::vector<TileLink> neighbour_links(const TileGrid& grid, std::vector<std::array<double, 2>>& steps) {
+  std::vector<TileLink> links;
+  for (std::size_t t = 0; t < grid.count(); ++t) {
+    const std::array<std::size_t, 2> further = {t % grid.columns + 1 < grid.columns ? t + 1 : grid.count(),
+                                                t + grid.columns};
+    for (const std::size_t other : further) {
+      if (other >= grid.count() || grid.tiles[t].missing || grid.tiles[other].missing) continue;
+      TileLink link{.from = t, .to = other, .motor_px = step_between(grid, t, other)};
+      if (!(shared_pixels(grid, link.motor_px) > 0)) link.state = LinkState::no_overlap;
+      if (link.state == LinkState::used && steps.size() < 2 &&
+          (steps.empty() || (other == t + 1) != (std::abs(steps[0][1]) > std::abs(steps[0][0])))) {
+        steps.push_back(link.motor_px);
+      }
+      links.push_back(link);
+    }
   }
-  if (!(weight > 0)) return {1, 0, 0, 1};
-  // A ridge of a thousandth of the mean squared step: a direction without links stays as the stage says.
-  normal += Eigen::Matrix2d::Identity() * (1e-3 * normal.trace());
-  const Eigen::Matrix2d difference = normal.ldlt().solve(right).transpose();
-  return {1 + difference(0, 0), difference(0, 1), difference(1, 0), 1 + difference(1, 1)};
+  return links;
 }
 
-std::vector<std::size_t> groups_of(const TileGrid& grid, const std::vector<TileLink>& links) {
-  std::vector<std::size_t> group(grid.count());
-  std::iota(group.begin(), group.end(), std::size_t{0});
-  const auto root = [&](std::size_t tile) {
-    while (group[tile] != tile) tile = group[tile] = group[group[tile]];
-    return tile;
-  };
-  for (const TileLink& link : links) {
-    if (link.state != LinkState::used) continue;
-    const std::size_t a = root(link.from);
-    const std::size_t b = root(link.to);
-    group[std::max(a, b)] = std::min(a, b);
+// Two tiles that are no neighbours, and the step by which they are compared as if they were.
+struct NullPair {
+  std::size_t from, to, step;
+};
+
+std::vector<NullPair> find_null_pairs(const TileGrid& grid, std::size_t steps) {
+  std::vector<NullPair> null_pairs;
+  constexpr std::size_t most_null_pairs = 200;
+  std::vector<NullPair> candidates;
+  for (std::size_t a = 0; a < grid.count(); ++a) {
+    for (std::size_t b = 0; b < grid.count(); ++b) {
+      if (a == b || grid.tiles[a].missing || grid.tiles[b].missing) continue;
+      const auto rows = static_cast<std::ptrdiff_t>(a / grid.columns) - static_cast<std::ptrdiff_t>(b / grid.columns);
+      const auto columns =
+          static_cast<std::ptrdiff_t>(a % grid.columns) - static_cast<std::ptrdiff_t>(b % grid.columns);
+      if (std::abs(rows) <= 1 && std::abs(columns) <= 1) continue;
+      candidates.push_back({a, b, candidates.size() % std::max<std::size_t>(1, steps)});
+    }
   }
-  for (std::size_t t = 0; t < group.size(); ++t) group[t] = root(t);
-  return group;
+  for (std::size_t i = 0; i < std::min(candidates.size(), most_null_pairs) && steps > 0; ++i) {
+    null_pairs.push_back(candidates[i * candidates.size() / std::min(candidates.size(), most_null_pairs)]);
+  }
+  return null_pairs;
+}
+
+// A pair of tiles that is compared; `link` is null where they are no neighbours.
+struct MeasuredPair {
+  TilePair pair;
+  std::array<double, 2> step = {0, 0};
+  TileLink* link = nullptr;
+};
+
+Result<std::vector<NccPeak>> find_peaks(const TileGrid& grid, const LayerImages& images,
+                                        const std::vector<MeasuredPair>& measured, const PlacementOptions& options) {
+  std::vector<TilePair> pairs;
+  for (const MeasuredPair& one : measured) pairs.push_back(one.pair);
+  std::vector<float> products;
+  if (options.products) {
+    CGL_TRY_ASSIGN(products, options.products(images, grid, pairs));
+  }
+  std::vector<std::size_t> first_product(pairs.size(), 0);
+  for (std::size_t i = 1; i < pairs.size(); ++i) {
+    first_product[i] = first_product[i - 1] + pairs[i - 1].window.count() * images.size();
+  }
+  std::vector<NccPeak> peaks(pairs.size());
+  for_each_index(options.pool, pairs.size(), [&](std::size_t i) {
+    const TilePair& pair = pairs[i];
+    std::vector<ImagePair> compared;
+    for (const auto& layer : images) {
+      compared.push_back(
+          {{layer[pair.from].data(), grid.tile[1], grid.tile[2]}, {layer[pair.to].data(), grid.tile[1], grid.tile[2]}});
+    }
+    std::span<const float> given = products;
+    if (!given.empty()) given = given.subspan(first_product[i], pair.window.count() * images.size());
+    const auto least = static_cast<std::uint64_t>(0.5 * shared_pixels(grid, measured[i].step));
+    peaks[i] = find_peak(compared, 0.0f, pair.window, std::max<std::uint64_t>(least, 16), given);
+  });
+  return peaks;
 }
 
 }  // namespace
@@ -162,109 +199,6 @@ HostImage log_image(HostImage image) {
   return image;
 }
 
-Status fit_places(const TileGrid& grid, double pull, double reject_sigma, Placement& placement) {
-  const std::size_t count = grid.count();
-  constexpr double least_sigma_px = 0.1;  // of residuals: a grid that fits perfectly loses no link
-  constexpr int rounds_with_return = 50;  // later ones only drop, so that the loop ends
-  for (int round = 0;; ++round) {
-    placement.motor_matrix = fit_motor_matrix(placement.links);
-    const auto& m = placement.motor_matrix;
-    std::vector<std::array<double, 2>> model(count);
-    for (std::size_t t = 0; t < count; ++t) {
-      const auto& at = grid.tiles[t].stage_px;
-      model[t] = {m[0] * at[0] + m[1] * at[1], m[2] * at[0] + m[3] * at[1]};
-    }
-    std::vector<Eigen::Triplet<double>> entries;
-    Eigen::MatrixXd right(static_cast<Eigen::Index>(count), 2);
-    for (std::size_t t = 0; t < count; ++t) {
-      const auto i = static_cast<Eigen::Index>(t);
-      entries.emplace_back(i, i, pull);
-      right(i, 0) = pull * model[t][0];
-      right(i, 1) = pull * model[t][1];
-    }
-    for (const TileLink& link : placement.links) {
-      if (link.state != LinkState::used) continue;
-      const auto a = static_cast<Eigen::Index>(link.from);
-      const auto b = static_cast<Eigen::Index>(link.to);
-      const double w = link.ncc * link.ncc;
-      entries.emplace_back(a, a, w);
-      entries.emplace_back(b, b, w);
-      entries.emplace_back(a, b, -w);
-      entries.emplace_back(b, a, -w);
-      for (Eigen::Index d = 0; d < 2; ++d) {
-        right(a, d) -= w * link.step_px[static_cast<std::size_t>(d)];
-        right(b, d) += w * link.step_px[static_cast<std::size_t>(d)];
-      }
-    }
-    Eigen::SparseMatrix<double> normal(static_cast<Eigen::Index>(count), static_cast<Eigen::Index>(count));
-    normal.setFromTriplets(entries.begin(), entries.end());
-    const Eigen::SimplicialLDLT<Eigen::SparseMatrix<double>> solver(normal);
-    if (solver.info() != Eigen::Success)
-      return fail(ErrorKind::invalid_state, "placing tiles: the fit has no solution");
-    const Eigen::MatrixXd places = solver.solve(right);
-    placement.places_px.resize(count);
-    for (std::size_t t = 0; t < count; ++t) {
-      placement.places_px[t] = {places(static_cast<Eigen::Index>(t), 0), places(static_cast<Eigen::Index>(t), 1)};
-    }
-    std::vector<double> residuals;
-    for (TileLink& link : placement.links) {
-      const auto& a = placement.places_px[link.from];
-      const auto& b = placement.places_px[link.to];
-      link.residual_px = length_of(b[0] - a[0] - link.step_px[0], b[1] - a[1] - link.step_px[1]);
-      if (link.state == LinkState::used) residuals.push_back(link.residual_px);
-    }
-    // Residuals have two components: their median is 1.1774 standard deviations of one.
-    const double sigma = std::max(least_sigma_px, median(residuals) / 1.1774100225154747);
-    // A wrong link pulls its neighbours off, too: of links that share a tile only the worst is dropped in a round, and
-    // those that fit again come back.
-    std::vector<double> worst(count, 0.0);
-    for (const TileLink& link : placement.links) {
-      if (link.state != LinkState::used) continue;
-      for (const std::size_t tile : {link.from, link.to}) worst[tile] = std::max(worst[tile], link.residual_px);
-    }
-    bool changed = false;
-    for (TileLink& link : placement.links) {
-      const bool beyond = link.residual_px > reject_sigma * sigma;
-      if (link.state == LinkState::used && beyond && link.residual_px >= worst[link.from] &&
-          link.residual_px >= worst[link.to]) {
-        link.state = LinkState::contradicting;
-        changed = true;
-      } else if (link.state == LinkState::contradicting && !beyond && round < rounds_with_return) {
-        link.state = LinkState::used;
-        changed = true;
-      }
-    }
-    if (!changed) break;
-  }
-  double squares = 0, used = 0;
-  placement.rejected = 0;
-  for (const TileLink& link : placement.links) {
-    if (link.state == LinkState::used) {
-      squares += link.residual_px * link.residual_px;
-      used += 1;
-    } else {
-      ++placement.rejected;
-    }
-  }
-  placement.residual_rms_px = used > 0 ? std::sqrt(squares / used) : 0;
-  // Groups of tiles that links hold together; the largest, among equals the first, is the mosaic.
-  const std::vector<std::size_t> group = groups_of(grid, placement.links);
-  std::vector<std::vector<std::size_t>> members(count);
-  for (std::size_t t = 0; t < count; ++t) {
-    if (!grid.tiles[t].missing) members[group[t]].push_back(t);
-  }
-  const auto largest = std::max_element(members.begin(), members.end(),
-                                        [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  placement.islands.clear();
-  for (auto& one : members) {
-    if (!one.empty() && &one != &*largest) placement.islands.push_back(std::move(one));
-  }
-  std::array<double, 2> low = placement.places_px.front();
-  for (const auto& place : placement.places_px) low = {std::min(low[0], place[0]), std::min(low[1], place[1])};
-  for (auto& place : placement.places_px) place = {place[0] - low[0], place[1] - low[1]};
-  return {};
-}
-
 Result<Placement> place_tiles(const TileGrid& grid, const std::vector<HostImage>& projections,
                               const PlacementOptions& options) {
   return place_tiles(grid, std::vector<std::vector<HostImage>>(1, projections), options);
@@ -274,79 +208,21 @@ Result<Placement> place_tiles(const TileGrid& grid, const std::vector<std::vecto
                               const PlacementOptions& options) {
   Placement placement;
   const LayerImages images = prepare_projections(grid, layers, options);
-  // A step of the grid along rows or columns, for pairs that are no neighbours.
   std::vector<std::array<double, 2>> steps;
-  for (std::size_t t = 0; t < grid.count(); ++t) {
-    const std::array<std::size_t, 2> further = {t % grid.columns + 1 < grid.columns ? t + 1 : grid.count(),
-                                                t + grid.columns};
-    for (const std::size_t other : further) {
-      if (other >= grid.count() || grid.tiles[t].missing || grid.tiles[other].missing) continue;
-      TileLink link{.from = t, .to = other, .motor_px = step_between(grid, t, other)};
-      if (!(shared_pixels(grid, link.motor_px) > 0)) link.state = LinkState::no_overlap;
-      if (link.state == LinkState::used && steps.size() < 2 &&
-          (steps.empty() || (other == t + 1) != (std::abs(steps[0][1]) > std::abs(steps[0][0])))) {
-        steps.push_back(link.motor_px);
-      }
-      placement.links.push_back(link);
-    }
-  }
-  struct NullPair {
-    std::size_t from, to, step;
-  };
-  std::vector<NullPair> null_pairs;
-  constexpr std::size_t most_null_pairs = 200;
-  std::vector<NullPair> candidates;
-  for (std::size_t a = 0; a < grid.count(); ++a) {
-    for (std::size_t b = 0; b < grid.count(); ++b) {
-      if (a == b || grid.tiles[a].missing || grid.tiles[b].missing) continue;
-      const auto rows = static_cast<std::ptrdiff_t>(a / grid.columns) - static_cast<std::ptrdiff_t>(b / grid.columns);
-      const auto columns =
-          static_cast<std::ptrdiff_t>(a % grid.columns) - static_cast<std::ptrdiff_t>(b % grid.columns);
-      if (std::abs(rows) <= 1 && std::abs(columns) <= 1) continue;
-      candidates.push_back({a, b, candidates.size() % std::max<std::size_t>(1, steps.size())});
-    }
-  }
-  for (std::size_t i = 0; i < std::min(candidates.size(), most_null_pairs) && !steps.empty(); ++i) {
-    null_pairs.push_back(candidates[i * candidates.size() / std::min(candidates.size(), most_null_pairs)]);
-  }
+  placement.links = neighbour_links(grid, steps);
+  const std::vector<NullPair> null_pairs = find_null_pairs(grid, steps.size());
   // Links first, then pairs that are none.
-  struct Measured {
-    TileLink* link = nullptr;
-    std::array<double, 2> step = {0, 0};
-  };
-  std::vector<TilePair> pairs;
-  std::vector<Measured> measured;
+  std::vector<MeasuredPair> measured;
   const auto measure = [&](std::size_t from, std::size_t to, const std::array<double, 2>& step, TileLink* link) {
-    pairs.push_back({from, to, window_around(grid, step, options.search_px)});
-    measured.push_back({link, step});
+    measured.push_back({{from, to, window_around(grid, step, options.search_px)}, step, link});
   };
   for (TileLink& link : placement.links) {
     if (link.state == LinkState::used) measure(link.from, link.to, link.motor_px, &link);
   }
   for (const NullPair& pair : null_pairs) measure(pair.from, pair.to, steps[pair.step], nullptr);
-  std::vector<float> products;
-  if (options.products) {
-    CGL_TRY_ASSIGN(products, options.products(images, grid, pairs));
-  }
-  std::vector<std::size_t> first_product(pairs.size(), 0);
-  for (std::size_t i = 1; i < pairs.size(); ++i) {
-    first_product[i] = first_product[i - 1] + pairs[i - 1].window.count() * images.size();
-  }
-  std::vector<NccPeak> peaks(pairs.size());
-  for_each_index(options.pool, pairs.size(), [&](std::size_t i) {
-    const TilePair& pair = pairs[i];
-    std::vector<ImagePair> compared;
-    for (const auto& layer : images) {
-      compared.push_back(
-          {{layer[pair.from].data(), grid.tile[1], grid.tile[2]}, {layer[pair.to].data(), grid.tile[1], grid.tile[2]}});
-    }
-    std::span<const float> given = products;
-    if (!given.empty()) given = given.subspan(first_product[i], pair.window.count() * images.size());
-    const auto least = static_cast<std::uint64_t>(0.5 * shared_pixels(grid, measured[i].step));
-    peaks[i] = find_peak(compared, 0.0f, pair.window, std::max<std::uint64_t>(least, 16), given);
-  });
+  CGL_TRY_ASSIGN(const std::vector<NccPeak> peaks, find_peaks(grid, images, measured, options));
   std::vector<double> null_ncc;
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
+  for (std::size_t i = 0; i < measured.size(); ++i) {
     const NccPeak& peak = peaks[i];
     if (measured[i].link == nullptr) {
       null_ncc.push_back(peak.ncc);

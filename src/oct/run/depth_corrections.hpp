@@ -1,6 +1,6 @@
 // Corrections along the depth of a slice that was cropped at its surface: the beam's axial profile where there is
 // agarose to show it, attenuation, levels of planes; each with the reason why it was done or left out. Called by
-// reconstruction.cpp.
+// slice_maker.cpp.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,7 @@
 // The tiles of a run on one device. A tile goes there straight from its file, in pieces that the threads of a pool read
 // at once; its summary comes back (tile_summary.hpp); it may stay there until all tiles were summarised, and is changed
-// there into what it is in its slice. The kernels have the same bits on every device. Called by reconstruction.cpp,
-// which decides which tiles stay.
+// there into what it is in its slice. The kernels have the same bits on every device. Called by shared_tiles.cpp, which
+// decides which tiles stay, and by what is done with them.
 #pragma once
 
 #include <array>

@@ -80,34 +80,23 @@ std::vector<double> gaussian_average(const std::vector<double>& values, double s
   return result;
 }
 
-}  // namespace
+// What is believed of the steps from each slice to the next.
+struct SliceSteps {
+  std::vector<double> intervals;  // planes; one less than there are slices
+  std::vector<bool> doubtful;     // of intervals
+  std::vector<double> rotation_deg;
+  std::vector<std::array<double, 2>> shift_px;  // besides the motors'
+};
 
-std::string_view transform_use_name(TransformUse use) {
-  switch (use) {
-    case TransformUse::none: return "none";
-    case TransformUse::rotation_only: return "rotation";
-    case TransformUse::full: return "full";
-  }
-  return "";
-}
-
-Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<const SliceShift> shifts,
-                               std::span<const std::optional<SliceRegistration>> registrations,
-                               const VoxelSize& voxel_um, const StackOptions& options) {
-  if (slices.empty()) return fail(ErrorKind::corrupt, "stacking: no slice is given");
-  if (registrations.size() + 1 != slices.size()) {
-    return fail(ErrorKind::corrupt, "stacking: {} registrations for {} slices", registrations.size(), slices.size());
-  }
-  StackPlan plan;
-  plan.first_plane = options.first_plane;
-  std::vector<double> intervals;
-  for (const SliceFacts& slice : slices.subspan(1)) intervals.push_back(slice.interval_planes);
-  std::vector<bool> doubtful(registrations.size(), true);
-  std::vector<double> step_rotation(slices.size(), 0.0);
-  std::vector<std::array<double, 2>> step_shift(slices.size(), {0, 0});
-  plan.slices.resize(slices.size());
-  plan.slices[0].id = slices[0].id;
-  plan.slices[0].reason = "first slice";
+// Judges each registration, and says so in the plan.
+Result<SliceSteps> believed_steps(std::span<const SliceFacts> slices, std::span<const SliceShift> shifts,
+                                  std::span<const std::optional<SliceRegistration>> registrations,
+                                  const VoxelSize& voxel_um, const StackOptions& options, StackPlan& plan) {
+  SliceSteps steps;
+  for (const SliceFacts& slice : slices.subspan(1)) steps.intervals.push_back(slice.interval_planes);
+  steps.doubtful.assign(registrations.size(), true);
+  steps.rotation_deg.assign(slices.size(), 0.0);
+  steps.shift_px.assign(slices.size(), {0, 0});
   for (std::size_t i = 1; i < slices.size(); ++i) {
     SliceDecision& slice = plan.slices[i];
     slice.id = slices[i].id;
@@ -129,42 +118,47 @@ Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<con
                                          slice.motor_px[1] - plan.slices[i - 1].motor_px[1]};
     const auto& found = registrations[i - 1];
     slice.transform = judge(found, start, options, slice.reason);
-    if (slice.transform != TransformUse::none) step_rotation[i] = found->rigid.rotation_deg;
+    if (slice.transform != TransformUse::none) steps.rotation_deg[i] = found->rigid.rotation_deg;
     if (slice.transform == TransformUse::full) {
-      step_shift[i] = {found->rigid.shift_px[0] - start[0], found->rigid.shift_px[1] - start[1]};
+      steps.shift_px[i] = {found->rigid.shift_px[0] - start[0], found->rigid.shift_px[1] - start[1]};
     }
     if (found && !found->at_border && found->z_ncc >= options.min_z_ncc) {
-      intervals[i - 1] = found->interval_planes;
-      doubtful[i - 1] = found->confidence < options.confidence_high;
+      steps.intervals[i - 1] = found->interval_planes;
+      steps.doubtful[i - 1] = found->confidence < options.confidence_high;
     }
   }
-  // Intervals: a doubtful one far from the median becomes the median of its neighbours as they were measured.
-  if (intervals.size() >= 3) {
-    const std::vector<double> measured = intervals;
-    const double middle = median(measured);
-    for (std::size_t i = 0; i < intervals.size(); ++i) {
-      if (!doubtful[i] || !(std::abs(measured[i] - middle) > options.interval_tolerance * std::max(middle, 1.0))) {
-        continue;
-      }
-      std::vector<double> neighbours;
-      if (i > 0) neighbours.push_back(measured[i - 1]);
-      if (i + 1 < measured.size()) neighbours.push_back(measured[i + 1]);
-      intervals[i] = median(neighbours);
-      plan.slices[i + 1].reason += fmt::format("; interval {:.1f} replaced by {:.1f}", measured[i], intervals[i]);
-    }
+  return steps;
+}
+
+// A doubtful interval far from the median becomes the median of its neighbours as they were measured.
+void replace_intervals(SliceSteps& steps, double tolerance, StackPlan& plan) {
+  if (steps.intervals.size() < 3) return;
+  const std::vector<double> measured = steps.intervals;
+  const double middle = median(measured);
+  for (std::size_t i = 0; i < measured.size(); ++i) {
+    if (!steps.doubtful[i] || !(std::abs(measured[i] - middle) > tolerance * std::max(middle, 1.0))) continue;
+    std::vector<double> neighbours;
+    if (i > 0) neighbours.push_back(measured[i - 1]);
+    if (i + 1 < measured.size()) neighbours.push_back(measured[i + 1]);
+    steps.intervals[i] = median(neighbours);
+    plan.slices[i + 1].reason += fmt::format("; interval {:.1f} replaced by {:.1f}", measured[i], steps.intervals[i]);
   }
-  // Turns and places of all slices in the frame of the first: composed, then smoothed. With x = R (p - c) + c + t from
-  // a slice to the one before it, and X = Q (x - c) + c + a from there to the canvas, the slice lies at a + Q t, and by
-  // what its own middle differs from c.
+}
+
+// Turns and places of all slices in the frame of the first: composed, then smoothed. With x = R (p - c) + c + t from a
+// slice to the one before it, and X = Q (x - c) + c + a from there to the canvas, the slice lies at a + Q t, and by
+// what its own middle differs from c.
+void compose_steps(std::span<const SliceFacts> slices, const SliceSteps& steps, const StackOptions& options,
+                   StackPlan& plan) {
   std::vector<double> rotation(slices.size(), 0.0), row_shift(slices.size(), 0.0), column_shift(slices.size(), 0.0);
   std::array<double, 2> place = {0, 0};
   for (std::size_t i = 1; i < slices.size(); ++i) {
-    rotation[i] = rotation[i - 1] + step_rotation[i];
+    rotation[i] = rotation[i - 1] + steps.rotation_deg[i];
     const auto& motor = plan.slices[i].motor_px;
     const auto& motor_before = plan.slices[i - 1].motor_px;
+    const auto& shift = steps.shift_px[i];
     const std::array<double, 2> step =
-        turned({motor[0] - motor_before[0] + step_shift[i][0], motor[1] - motor_before[1] + step_shift[i][1]},
-               rotation[i - 1]);
+        turned({motor[0] - motor_before[0] + shift[0], motor[1] - motor_before[1] + shift[1]}, rotation[i - 1]);
     const std::array<double, 2> apart = {
         (static_cast<double>(slices[i].rows) - static_cast<double>(slices[i - 1].rows)) / 2,
         (static_cast<double>(slices[i].columns) - static_cast<double>(slices[i - 1].columns)) / 2};
@@ -176,10 +170,6 @@ Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<con
   rotation = moving_average(rotation, options.rotation_window);
   row_shift = gaussian_average(row_shift, options.shift_smoothing);
   column_shift = gaussian_average(column_shift, options.shift_smoothing);
-  std::array<double, 2> low = {0, 0};
-  std::array<double, 2> high = {0, 0};
-  double start_plane = 0;
-  double end = 0;
   for (std::size_t i = 0; i < slices.size(); ++i) {
     SliceDecision& slice = plan.slices[i];
     slice.rotation_deg = rotation[i];
@@ -189,17 +179,19 @@ Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<con
       for (double& value : slice.shift_px) value *= options.max_drift_px / drift;
       slice.reason += fmt::format("; drift {:.1f} pixels cut to {}", drift, options.max_drift_px);
     }
-    if (i > 0) {
-      slice.interval_planes = intervals[i - 1];
-      start_plane += slice.interval_planes;
-    }
-    slice.start_plane = start_plane;
-    slice.planes = slices[i].planes;
-    slice.rows = slices[i].rows;
-    slice.columns = slices[i].columns;
-    end = std::max(end, start_plane + static_cast<double>(slices[i].planes));
-    const std::array<double, 2> half = {static_cast<double>(slices[i].rows - 1) / 2,
-                                        static_cast<double>(slices[i].columns - 1) / 2};
+  }
+}
+
+// The canvas holds all slices; places are then counted from its corner.
+void fit_canvas(StackPlan& plan) {
+  std::array<double, 2> low = {0, 0};
+  std::array<double, 2> high = {0, 0};
+  double end = 0;
+  for (std::size_t i = 0; i < plan.slices.size(); ++i) {
+    const SliceDecision& slice = plan.slices[i];
+    end = std::max(end, slice.start_plane + static_cast<double>(slice.planes));
+    const std::array<double, 2> half = {static_cast<double>(slice.rows - 1) / 2,
+                                        static_cast<double>(slice.columns - 1) / 2};
     for (const double r : {-half[0], half[0]}) {
       for (const double c : {-half[1], half[1]}) {
         const std::array<double, 2> corner = turned({r, c}, slice.rotation_deg);
@@ -217,6 +209,47 @@ Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<con
   plan.rows = static_cast<std::size_t>(std::ceil(high[0] - std::floor(low[0]))) + 1;
   plan.columns = static_cast<std::size_t>(std::ceil(high[1] - std::floor(low[1]))) + 1;
   plan.planes = static_cast<std::size_t>(std::floor(end + 1e-6));
+}
+
+}  // namespace
+
+std::string_view transform_use_name(TransformUse use) {
+  switch (use) {
+    case TransformUse::none: return "none";
+    case TransformUse::rotation_only: return "rotation";
+    case TransformUse::full: return "full";
+  }
+  return "";
+}
+
+Result<StackPlan> decide_stack(std::span<const SliceFacts> slices, std::span<const SliceShift> shifts,
+                               std::span<const std::optional<SliceRegistration>> registrations,
+                               const VoxelSize& voxel_um, const StackOptions& options) {
+  if (slices.empty()) return fail(ErrorKind::corrupt, "stacking: no slice is given");
+  if (registrations.size() + 1 != slices.size()) {
+    return fail(ErrorKind::corrupt, "stacking: {} registrations for {} slices", registrations.size(), slices.size());
+  }
+  StackPlan plan;
+  plan.first_plane = options.first_plane;
+  plan.slices.resize(slices.size());
+  plan.slices[0].id = slices[0].id;
+  plan.slices[0].reason = "first slice";
+  CGL_TRY_ASSIGN(SliceSteps steps, believed_steps(slices, shifts, registrations, voxel_um, options, plan));
+  replace_intervals(steps, options.interval_tolerance, plan);
+  compose_steps(slices, steps, options, plan);
+  double start_plane = 0;
+  for (std::size_t i = 0; i < slices.size(); ++i) {
+    SliceDecision& slice = plan.slices[i];
+    if (i > 0) {
+      slice.interval_planes = steps.intervals[i - 1];
+      start_plane += slice.interval_planes;
+    }
+    slice.start_plane = start_plane;
+    slice.planes = slices[i].planes;
+    slice.rows = slices[i].rows;
+    slice.columns = slices[i].columns;
+  }
+  fit_canvas(plan);
   return plan;
 }
 

@@ -1,6 +1,6 @@
 // A slice while it is made: float32 (plane, row, column), in memory, or in a temporary file where memory is not to hold
 // it. Corrections walk over it in slabs of planes or in bands of rows; what they make does not depend on how large
-// these are. Called by reconstruction.cpp and by the corrections along depth. The temporary file has no name, so
+// these are. Called by slice_blend.cpp and by the corrections along depth. The temporary file has no name, so
 // nothing is left of it. It knows nothing of units.
 #pragma once
 
