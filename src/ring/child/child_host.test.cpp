@@ -17,6 +17,7 @@
 #include "ring/child/child_service.hpp"
 #include "ring/resident/look_again.hpp"
 #include "ring/resident_bodies.hpp"
+#include "ring/small_actors.hpp"
 #include "ring/stream_stories.hpp"
 #include "support/each_device.hpp"
 
@@ -226,12 +227,7 @@ class ChildProcesses : public ::testing::Test {
   }
   template <class Body>
   ActorHandle run(const std::string& name, const char* body_name, const Body& body, const ActorOptions& options = {}) {
-    auto actor = host_->launch(*runtime_, name, body_name, body, RingKind::fast, options);
-    EXPECT_TRUE(actor) << (actor ? "" : actor.error().message());
-    if (!actor) return nullptr;
-    const Status active = (*actor)->activate();
-    EXPECT_TRUE(active) << (active ? "" : active.error().message());
-    return *actor;
+    return testing::activated(host_->launch(*runtime_, name, body_name, body, RingKind::fast, options));
   }
   static Message message(std::uint64_t number) { return make_message(numbered(number)); }
   static std::uint64_t number_of(const Result<Message>& got) {
@@ -239,12 +235,7 @@ class ChildProcesses : public ::testing::Test {
     return got ? payload<Numbered>(*got).number : ~std::uint64_t{0};
   }
   static bool comes_true(const std::function<bool()>& what, Nanoseconds patience = 10s) {
-    const std::uint64_t deadline = deadline_from_now(patience);
-    while (!what()) {
-      if (steady_now_ns() > deadline) return false;
-      std::this_thread::sleep_for(1ms);
-    }
-    return true;
+    return testing::comes_true(what, patience);
   }
   static ActorOptions restarting() {
     ActorOptions options;
