@@ -10,6 +10,7 @@
 #include "formats/tractogram.hpp"
 #include "support/card_ballast.hpp"
 #include "support/each_device.hpp"
+#include "support/long_tests.hpp"
 #include "support/memory_jobs.hpp"
 #include "support/plan_shrinker.hpp"
 #include "support/random_plan.hpp"
@@ -45,7 +46,7 @@ class DeviceTracking : public testing::EachDevice {
   }
   // A device that is a CPU is slow: its plans are cut down. CINGULUM_TEST_LONG=1 runs them whole there, too.
   [[nodiscard]] bool is_emulated() const {
-    return is(Backend::webgpu) && device().capabilities().software && std::getenv("CINGULUM_TEST_LONG") == nullptr;
+    return is(Backend::webgpu) && device().capabilities().software && !test::may_take_long();
   }
 
   std::uint64_t used_once_ = 0;

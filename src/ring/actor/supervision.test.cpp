@@ -10,6 +10,7 @@
 #include "ring/actor/runtime.hpp"
 #include "ring/cpu/turn_schedule.hpp"
 #include "ring/small_actors.hpp"
+#include "support/long_tests.hpp"
 #include "support/own_child.hpp"
 
 namespace cingulum::ring::supervision_tests {
@@ -17,11 +18,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace testing;  // NOLINT: small actors
-
-bool long_mode() {
-  const char* text = std::getenv("CINGULUM_TEST_LONG");
-  return text != nullptr && *text == '1';
-}
 
 // Answers, and fails on negative numbers: with a code on even ones, by an exception on odd ones.
 struct Fragile {
@@ -265,7 +261,7 @@ TEST(supervision, a_failing_neighbour_harms_nobody) {
 
 // Failures are injected at random places; every message is answered or counted.
 TEST(supervision, many_injected_failures_leave_no_wrong_count) {
-  const int rounds = long_mode() ? 300 : 10;
+  const int rounds = test::may_take_long() ? 300 : 10;
   std::uint64_t failures = 0;
   for (int seed = 1; seed <= rounds; ++seed) {
     Stage stage(static_cast<std::uint64_t>(seed));
@@ -298,7 +294,7 @@ TEST(supervision, many_injected_failures_leave_no_wrong_count) {
     failures += poisoned;
   }
   std::printf("%llu failures, no wrong count\n", static_cast<unsigned long long>(failures));
-  EXPECT_GE(failures, long_mode() ? 10000u : 200u);
+  EXPECT_GE(failures, test::may_take_long() ? 10000u : 200u);
 }
 
 TEST(supervision, one_seed_is_one_run_and_another_seed_another) {
@@ -342,7 +338,7 @@ TEST(supervision, stalls_are_found_in_time_and_nothing_else_is_taken_for_one) {
   const ActorHandle actor = activated(stage.runtime->launch("sleeper", Sleeper{&stage.schedule}, options));
   for (int i = 0; i < 400; ++i) stage.pass(5ms);
   EXPECT_EQ(actor->telemetry().stalls, 0u) << "idle for two seconds";
-  const int stalls = long_mode() ? 1000 : 50;
+  const int stalls = test::may_take_long() ? 1000 : 50;
   for (int i = 0; i < stalls; ++i) {
     ASSERT_TRUE(actor->send(number(3000)));
     stage.schedule.run_until_idle();

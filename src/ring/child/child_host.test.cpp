@@ -20,6 +20,7 @@
 #include "ring/small_actors.hpp"
 #include "ring/stream_stories.hpp"
 #include "support/each_device.hpp"
+#include "support/long_tests.hpp"
 
 namespace cingulum::ring {
 namespace {
@@ -245,11 +246,6 @@ class ChildProcesses : public ::testing::Test {
     options.stall_limit = 200ms;
     return options;
   }
-  // The goal's 20 rounds instead of a few.
-  static bool is_long() {
-    const char* const text = std::getenv("CINGULUM_TEST_LONG");
-    return text != nullptr && *text == '1';
-  }
 
   std::unique_ptr<Runtime> runtime_;
   std::shared_ptr<ChildHost> host_;
@@ -280,7 +276,7 @@ TEST_F(ChildProcesses, a_body_that_ends_the_process_is_reported_and_its_actors_r
   const auto doomed = run("doomed", "abort_at", AbortAt{13}, restarting());
   const auto neighbour = run("neighbour", "echo", Echo{}, restarting());
   ASSERT_TRUE(doomed && neighbour);
-  const int rounds = is_long() ? 20 : 3;
+  const int rounds = test::may_take_long() ? 20 : 3;
   for (int round = 0; round < rounds; ++round) {
     ASSERT_EQ(number_of(runtime_->request("doomed", message(1), 5s)), 1u);
     const auto failed = runtime_->request("doomed", message(13), 5s);
@@ -333,7 +329,7 @@ TEST_F(ChildProcesses, a_body_that_never_returns_is_ended_with_its_process_when_
   start(true);
   const auto endless = run("endless", "endless_at", EndlessAt{13}, restarting());
   ASSERT_TRUE(endless);
-  const int rounds = is_long() ? 20 : 1;
+  const int rounds = test::may_take_long() ? 20 : 1;
   for (int round = 0; round < rounds; ++round) {
     ASSERT_EQ(number_of(runtime_->request("endless", message(1), 5s)), 1u);
     const std::uint64_t start_ns = steady_now_ns();

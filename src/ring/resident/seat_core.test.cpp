@@ -13,6 +13,7 @@
 #include "ring/ability_bodies.hpp"
 #include "ring/lanes/lane_bodies.hpp"
 #include "ring/lanes/lane_grid.hpp"
+#include "support/long_tests.hpp"
 
 namespace cingulum::ring::seat_core_tests {
 namespace {
@@ -43,8 +44,7 @@ void for_every_seed(Story&& story) {
     EXPECT_EQ(story(seed), "") << "seed " << seed;
     return;
   }
-  const char* const is_long = std::getenv("CINGULUM_TEST_LONG");
-  const std::uint64_t seeds = is_long != nullptr && std::string_view(is_long) == "1" ? long_seeds : quick_seeds;
+  const std::uint64_t seeds = test::may_take_long() ? long_seeds : quick_seeds;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     ASSERT_EQ(story(seed), "") << "seed " << seed;
   }
