@@ -143,58 +143,54 @@ _BACKENDS = {"cpu": "cpu", "cuda": "cuda", "webgpu": "webgpu", "metal": "metal",
 
 
 def _run(
-    getter: str,
-    seed_positions: Any,
-    sc: Any,
-    affine: Any,
-    field: dict[str, Any],
-    shape: tuple[int, ...],
-    common: dict[str, Any],
-    options: dict[str, Any],
+    getter: str, given: dict[str, Any], field: dict[str, Any], shape: tuple[int, ...], options: dict[str, Any]
 ) -> Iterator[Any]:
-    """Starts the run, so that what is wrong is said before the first streamline is asked for."""
-    if not common["return_all"]:
+    """Starts the run, so that what is wrong is said before the first streamline is asked for.
+
+    `given` are the arguments of a function below, by name.
+    """
+    if not given["return_all"]:
         raise UnavailableError("return_all: False is not there; end_reasons of cingulum.track say why streamlines end")
-    if common["backend"] not in _BACKENDS:
-        raise refused("backend", f"{common['backend']!r}: accepted are {', '.join(_BACKENDS)}")
-    matrix = np.eye(4) if affine is None else np.asarray(affine, dtype=np.float64)
+    if given["backend"] not in _BACKENDS:
+        raise refused("backend", f"{given['backend']!r}: accepted are {', '.join(_BACKENDS)}")
+    matrix = np.eye(4) if given["affine"] is None else np.asarray(given["affine"], dtype=np.float64)
     inverse = np.linalg.inv(matrix)
-    world = _arrays.rows("seed_positions", seed_positions)
+    world = _arrays.rows("seed_positions", given["seed_positions"])
     seeds = world @ inverse[:3, :3].T + inverse[:3, 3]
     settled = {
         **field,
-        **_stopping(sc, shape),
+        **_stopping(given["sc"], shape),
         **options,
         "dg": getter,
         "preset": "dipy",
         "seeds": seeds,
         "seed_space": "voxel",
-        "step_size": f"{float(common['step_size'])!r}mm",
-        "max_angle": float(common["max_angle"]),
-        "min_length": float(common["min_len"]),
-        "max_length": float(common["max_len"]),
-        "seed": int(common["random_seed"]),
-        "device": _BACKENDS[common["backend"]],
-        "max_directions": 1 if common["max_cross"] is None else (32 if common["max_cross"] <= 0 else int(common["max_cross"])),
+        "step_size": f"{float(given['step_size'])!r}mm",
+        "max_angle": float(given["max_angle"]),
+        "min_length": float(given["min_len"]),
+        "max_length": float(given["max_len"]),
+        "seed": int(given["random_seed"]),
+        "device": _BACKENDS[given["backend"]],
+        "max_directions": 1 if given["max_cross"] is None else (32 if given["max_cross"] <= 0 else int(given["max_cross"])),
         "float64": True,
     }
-    if common["chunk_size"] is not None:
-        settled["chunk_size"] = int(common["chunk_size"])
-    if common["nbr_threads"]:
-        settled["threads"] = int(common["nbr_threads"])
-    if common["seed_directions"] is not None:
-        given = np.asarray(common["seed_directions"])
+    if given["chunk_size"] is not None:
+        settled["chunk_size"] = int(given["chunk_size"])
+    if given["nbr_threads"]:
+        settled["threads"] = int(given["nbr_threads"])
+    if given["seed_directions"] is not None:
+        rows = np.asarray(given["seed_directions"])
         # Some functions of DIPY take several directions for a seed.
-        if given.ndim == 3 and given.shape[1] == 1:
-            given = given[:, 0]
-        directions = _arrays.rows("seed_directions", given)
+        if rows.ndim == 3 and rows.shape[1] == 1:
+            rows = rows[:, 0]
+        directions = _arrays.rows("seed_directions", rows)
         if directions.shape != seeds.shape:
             raise refused("seed_directions", f"their shape is {directions.shape}, that of the seeds {seeds.shape}")
         settled["directions"] = directions
     data = settled.pop("data", None)
     gtab = settled.pop("gtab", None)
     batches = track_batches(data, gtab, affine=matrix, progress=False, **settled)
-    return _streamlines(batches, bool(common["save_seeds"]), bool(common["chunked"]))
+    return _streamlines(batches, bool(given["save_seeds"]), bool(given["chunked"]))
 
 
 def _streamlines(batches: Iterator[Tractogram], save_seeds: bool, chunked: bool) -> Iterator[Any]:
@@ -267,17 +263,14 @@ _FIELD = """sh : array of shape (x, y, z, n), optional
         Amplitudes on `sphere`. One of the three is needed."""
 
 
-def _shape(field: dict[str, Any]) -> tuple[int, ...]:
-    values = field.get("sh", field.get("sf"))
-    return tuple(values.shape[:3])  # type: ignore[union-attr]
-
-
-def _common(values: dict[str, Any]) -> dict[str, Any]:
-    names = (
-        "seed_directions min_len max_len step_size max_angle nbr_threads random_seed return_all save_seeds backend"
-        " chunk_size chunked max_cross"
+def _run_functions(getter: str, given: dict[str, Any], options: dict[str, Any]) -> Iterator[Any]:
+    """The run of a function below whose field is harmonics or amplitudes; `given` are its arguments by name."""
+    field = _field(
+        given["sh"], given["sf"], given.get("pam"), given["sphere"],
+        given["basis_type"], given["legacy"], given["is_symmetric"],
     )
-    return {name: values[name] for name in names.split()}
+    values = field.get("sh", field.get("sf"))
+    return _run(getter, given, field, tuple(values.shape[:3]), options)  # type: ignore[union-attr]
 
 
 def probabilistic_tracking(  # noqa: D103
@@ -309,9 +302,7 @@ def probabilistic_tracking(  # noqa: D103
     max_cross: int | None = None,
     is_symmetric: bool = True,
 ) -> Iterator[Any]:
-    field = _field(sh, sf, pam, sphere, basis_type, legacy, is_symmetric)
-    options = {"pmf_threshold": float(pmf_threshold)}
-    return _run("prob", seed_positions, sc, affine, field, _shape(field), _common(locals()), options)
+    return _run_functions("prob", locals(), {"pmf_threshold": float(pmf_threshold)})
 
 
 def deterministic_tracking(  # noqa: D103
@@ -343,9 +334,7 @@ def deterministic_tracking(  # noqa: D103
     max_cross: int | None = None,
     is_symmetric: bool = True,
 ) -> Iterator[Any]:
-    field = _field(sh, sf, pam, sphere, basis_type, legacy, is_symmetric)
-    options = {"pmf_threshold": float(pmf_threshold)}
-    return _run("det", seed_positions, sc, affine, field, _shape(field), _common(locals()), options)
+    return _run_functions("det", locals(), {"pmf_threshold": float(pmf_threshold)})
 
 
 def ptt_tracking(  # noqa: D103
@@ -382,7 +371,7 @@ def ptt_tracking(  # noqa: D103
     max_cross: int | None = None,
     is_symmetric: bool = True,
 ) -> Iterator[Any]:
-    field = _field(sh, sf, pam, sphere, basis_type, legacy, is_symmetric)
+    given = locals()
     options = {
         "pmf_threshold_absolute": float(pmf_threshold),
         "ptt_probe_length": f"{float(probe_length)!r}mm",
@@ -391,7 +380,7 @@ def ptt_tracking(  # noqa: D103
         "ptt_probe_count": int(probe_count),
         "ptt_exponent": float(data_support_exponent),
     }
-    return _run("ptt", seed_positions, sc, affine, field, _shape(field), _common(locals()), options)
+    return _run_functions("ptt", given, options)
 
 
 def closestpeak_tracking(  # noqa: D103
@@ -422,9 +411,7 @@ def closestpeak_tracking(  # noqa: D103
     max_cross: int | None = None,
     is_symmetric: bool = True,
 ) -> Iterator[Any]:
-    field = _field(sh, sf, None, sphere, basis_type, legacy, is_symmetric)
-    options = {"pmf_threshold": float(pmf_threshold)}
-    return _run("closest", seed_positions, sc, affine, field, _shape(field), _common(locals()), options)
+    return _run_functions("closest", locals(), {"pmf_threshold": float(pmf_threshold)})
 
 
 def bootstrap_tracking(
@@ -473,6 +460,7 @@ def bootstrap_tracking(
     iterator
         Arrays of shape (points, 3), float64, world space.
     """
+    given = locals()
     if data is None or model is None:
         raise InvalidArgumentError("data and model are needed: the signals are resampled")
     name = {"OpdtModel": "opdt", "CsaOdfModel": "csa"}.get(type(model).__name__)
@@ -491,7 +479,7 @@ def bootstrap_tracking(
     if sphere is not None:
         vertices = _arrays.sphere_rows(sphere)
         field["sphere"] = vertices[_half(vertices)] if _is_whole(vertices) else vertices
-    return _run("boot", seed_positions, sc, affine, field, values.shape[:3], _common(locals()), {})
+    return _run("boot", given, field, values.shape[:3], {})
 
 
 def eudx_tracking(*arguments: Any, **keywords: Any) -> Iterator[Any]:

@@ -9,6 +9,7 @@
 #include "base/read_file.hpp"
 #include "formats/nifti.hpp"
 #include "support/faulty_file_layer.hpp"
+#include "support/long_tests.hpp"
 #include "support/temporary_folder.hpp"
 
 namespace cingulum {
@@ -85,7 +86,7 @@ TEST(NiftiTruncation, a_large_compressed_series_that_is_cut_is_refused_too) {
 
 TEST(NiftiFlips, every_flipped_bit_of_a_compressed_file_is_detected_or_changes_nothing) {
   const TemporaryFolder folder;
-  const bool all = std::getenv("CINGULUM_TEST_LONG") != nullptr;
+  const bool all = test::may_take_long();
   const auto geometry = all ? geometry_of(20, 19, 20) : geometry_of(12, 10, 12);
   const auto values = noise(static_cast<std::size_t>(geometry.voxel_count()));
   auto bytes = make_file(folder, "a.nii.gz", geometry, 1, values);

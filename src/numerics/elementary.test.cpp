@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "numerics/error_in_ulp.hpp"
+#include "support/long_tests.hpp"
 
 namespace cingulum::numerics::elementary_tests {
 namespace {
@@ -102,13 +103,7 @@ TEST(Elementary, exponential_stays_within_its_bound) {
   expect_below(exponential_error(quick_stride), exponential_bound);
 }
 
-class ElementaryExhaustive : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const char* wanted = std::getenv("CINGULUM_TEST_LONG");
-    if (wanted == nullptr || wanted[0] != '1') GTEST_SKIP() << "takes minutes; set CINGULUM_TEST_LONG=1";
-  }
-};
+class ElementaryExhaustive : public test::LongTest {};
 
 TEST_F(ElementaryExhaustive, sine_exhaustive) {
   expect_below(sine_error(1), sine_bound);

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 
 #include "numerics/error_in_ulp.hpp"
+#include "support/long_tests.hpp"
 
 // long double is the truth here: it must be wider than double, as it is on x86-64.
 static_assert(std::numeric_limits<long double>::digits >= 64);
@@ -96,13 +96,7 @@ TEST(Elementary64, exponential_stays_within_its_bound) {
 }
 
 // 2^64 arguments cannot be tried; these are 2^29 spread ones.
-class Elementary64Exhaustive : public ::testing::Test {
- protected:
-  void SetUp() override {
-    const char* wanted = std::getenv("CINGULUM_TEST_LONG");
-    if (wanted == nullptr || wanted[0] != '1') GTEST_SKIP() << "takes minutes; set CINGULUM_TEST_LONG=1";
-  }
-};
+class Elementary64Exhaustive : public test::LongTest {};
 
 TEST_F(Elementary64Exhaustive, sine_exhaustive) {
   expect_below(sine_error(long_count), bound);

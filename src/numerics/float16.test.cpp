@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 
 #include "numerics/classify.hpp"
 #include "numerics/error_in_ulp.hpp"
+#include "support/long_tests.hpp"
 
 namespace cingulum::numerics {
 namespace {
@@ -89,9 +89,9 @@ TEST(Float16, floats_between_two_neighbouring_float16_round_to_the_nearest_even)
   }
 }
 
-TEST(Float16Exhaustive, all_floats_exhaustive) {
-  const char* wanted = std::getenv("CINGULUM_TEST_LONG");
-  if (wanted == nullptr || wanted[0] != '1') GTEST_SKIP() << "takes minutes; set CINGULUM_TEST_LONG=1";
+class Float16Exhaustive : public test::LongTest {};
+
+TEST_F(Float16Exhaustive, all_floats_exhaustive) {
   expect_agreement_with_stride(1);
 }
 

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/read_file.hpp"
+#include "support/long_tests.hpp"
 #include "support/memory_store.hpp"
 #include "support/temporary_folder.hpp"
 #include "zarr/array.hpp"
@@ -245,7 +245,7 @@ TEST(ZarrArchive, every_flipped_bit_and_every_cut_is_detected_or_changes_nothing
     return read_all(store);
   };
   ASSERT_TRUE(read()) << read().error().message();
-  const std::size_t step = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 1 : 3;
+  const std::size_t step = test::may_take_long() ? 1 : 3;
   std::size_t detected = 0, flips = 0;
   for (std::size_t bit = 0; bit < 8 * bytes.size(); bit += step) {
     bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));

@@ -10,8 +10,6 @@ import os
 import random
 import subprocess
 import sys
-import tempfile
-import unittest
 from pathlib import Path
 
 import nibabel as nib
@@ -19,16 +17,12 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import suite  # noqa: E402  (beside the folder of the script)
+from suite import run_program as run  # noqa: E402
 
-PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
 DUMP = os.path.abspath(os.environ.get("CINGULUM_TEST_IMAGE_DUMP", "build/bin/image_dump"))
 DATA = os.environ.get("CINGULUM_TEST_DATA", "")
 EDITS = 10_000 if os.environ.get("CINGULUM_TEST_LONG") else 500
 SEED = int(os.environ.get("CINGULUM_TEST_SEED", str(random.randrange(2**32))))
-
-
-def run(*words):
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=False)
 
 
 def info(*words):
@@ -40,12 +34,7 @@ def write_sidecars(*paths):
     subprocess.run([DUMP, "sidecar", *map(str, paths)], check=True)
 
 
-class WithFolder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="cingulum-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
+class WithFolder(suite.WithFolder):
     def image(self, name="a.nii", shape=(5, 4, 3, 2)):
         rng = np.random.default_rng(1)
         affine = np.array([[-2, 0, 0, 10], [0, 2, 0.1, -20], [0, -0.1, 3, 5], [0, 0, 0, 1.0]])

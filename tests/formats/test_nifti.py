@@ -10,8 +10,6 @@ import os
 import struct
 import subprocess
 import sys
-import tempfile
-import unittest
 from pathlib import Path
 
 import nibabel as nib
@@ -87,12 +85,10 @@ class Dump:
             raise AssertionError("image_dump failed")
 
 
-class WithDump(unittest.TestCase):
+class WithDump(suite.WithFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="cingulum-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-        self.dump = Dump(folder.name)
+        super().setUp()
+        self.dump = Dump(self.folder)
         self.addCleanup(self.dump.close)
 
     def affine_of(self, header):

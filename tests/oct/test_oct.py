@@ -11,8 +11,6 @@ import random
 import shutil
 import subprocess
 import sys
-import tempfile
-import unittest
 import zlib
 from pathlib import Path
 
@@ -26,13 +24,13 @@ import oct_measures
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import file_calls  # noqa: E402  (beside the folder of the script)
 import suite  # noqa: E402
+from suite import PROGRAM  # noqa: E402
 
 LONG = os.environ.get("CINGULUM_TEST_LONG") is not None
-PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
 
 
 def run(*words):
-    return subprocess.run([PROGRAM, "oct", *map(str, words)], capture_output=True, text=True, check=False)
+    return suite.run_program("oct", *words)
 
 
 def tree(path):
@@ -62,16 +60,8 @@ def raw_tile(folder, nz, lines):
     return values.reshape((nz, lines, -1), order="F").transpose(0, 2, 1)
 
 
-class WithFolder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="cingulum-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def done(self, *words):
-        result = run(*words)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result
+class WithFolder(suite.WithFolder):
+    verb = ("oct",)
 
     def refused(self, text, *words, code=1):
         result = run(*words)

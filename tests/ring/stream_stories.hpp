@@ -10,16 +10,10 @@
 
 #include "ring/actor/runtime.hpp"
 #include "ring/resident_bodies.hpp"
+#include "ring/small_actors.hpp"
 #include "support/each_device.hpp"
 
 namespace cingulum::ring::testing {
-
-inline std::uint64_t number_in(const Message& message) {
-  EXPECT_TRUE(holds<Numbered>(message));
-  const auto value = payload<Numbered>(message);
-  EXPECT_TRUE(is_whole(value));
-  return value.number;
-}
 
 inline void tells_all_parts_in_order(Runtime& runtime, Actor& parts) {
   using namespace std::chrono_literals;

@@ -17,6 +17,39 @@
 
 namespace cingulum::oct {
 
+// Tiles of (planes, rows, columns) voxels on a grid of (rows, columns); the rest is as SimulationPlan has it.
+inline SimulationPlan mosaic_plan(std::uint64_t seed, std::array<std::size_t, 2> grid, std::array<std::size_t, 3> tile,
+                                  double surface_plane = SimulationPlan().surface_plane) {
+  SimulationPlan plan;
+  plan.seed = seed;
+  plan.grid_rows = grid[0];
+  plan.grid_columns = grid[1];
+  plan.tile_planes = tile[0];
+  plan.tile_rows = tile[1];
+  plan.tile_columns = tile[2];
+  plan.surface_plane = surface_plane;
+  return plan;
+}
+
+// A mosaic under uneven light whose tiles lie a little off in depth.
+inline SimulationPlan uneven_mosaic_plan(std::uint64_t seed, std::array<std::size_t, 2> grid,
+                                         std::array<std::size_t, 3> tile) {
+  SimulationPlan plan = mosaic_plan(seed, grid, tile, 4);
+  plan.curvature_planes = 2;
+  plan.depth_jitter_planes = 0.5;
+  plan.flat_field = 0.3;
+  return plan;
+}
+
+// A single tile whose surface is one plane, level.
+inline SimulationPlan level_tile_plan(std::uint64_t seed, std::array<std::size_t, 3> tile,
+                                      double surface_plane = SimulationPlan().surface_plane) {
+  SimulationPlan plan = mosaic_plan(seed, {1, 1}, tile, surface_plane);
+  plan.curvature_planes = plan.depth_jitter_planes = 0;
+  plan.tilt_row_planes = plan.tilt_column_planes = 0;
+  return plan;
+}
+
 // exp(strength * t), t Gaussian of variance 1: windows along z, then y, then x over white noise.
 inline HostVolume simulate_texture(std::uint64_t seed, double strength, const SampleBox& box,
                                    ThreadPool* pool = nullptr) {
@@ -127,12 +160,13 @@ inline HostVolume with_galvo_band(const SimulatedScene& scene, const HostVolume&
   return raw;
 }
 
-// The files of a scene whose tiles the CPU makes.
+// The files of a scene whose tiles the CPU makes, without a word.
 inline Result<SimulatedFiles> write_simulation_by_cpu(const std::filesystem::path& path, const SimulatedScene& scene,
                                                       SimulatedFilesOptions options = {}) {
   CGL_TRY_ASSIGN(Device* const cpu, cingulum::testing::registry().select_one("cpu"));
   CGL_TRY_ASSIGN(const auto simulator, TileSimulator::create(*cpu));
   options.simulators = {simulator.get()};
+  options.run.progress.style = ProgressStyle::silent;
   return write_simulation(path, scene, {}, options);
 }
 

@@ -16,9 +16,34 @@ import pathlib
 import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 ALL_SKIPPED = 77
+# Absolute, so that a test may run it in another folder.
+PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
+
+
+def run_program(*words, **options):
+    """The finished `cingulum` of these words, with what it printed as text, however it ended."""
+    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=False, **options)
+
+
+class WithFolder(unittest.TestCase):
+    """Tests each of which has a folder of its own."""
+
+    verb = ()  # the words before those of `done`
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix="cingulum-test-")
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def done(self, *words):
+        """The finished program, which has to have done it."""
+        result = run_program(*self.verb, *words)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        return result
 
 
 def words_of(variable):

@@ -92,6 +92,19 @@ class Shaders(unittest.TestCase):
             self.assertEqual(shown("8"), SHADER.replace("1.0", chosen[1].mutated))
 
 
+def mutants_of(text):
+    """Those that are found in a source of this text."""
+    sys.path.insert(0, os.path.join(ROOT, "tools"))
+    from mutation import find_mutants
+    with tempfile.TemporaryDirectory(prefix="mutate") as folder:
+        path = os.path.join(folder, "source.cpp")
+        with open(path, "w") as file:
+            file.write(text)
+        with open(os.path.join(folder, "compile_commands.json"), "w") as file:
+            json.dump([{"directory": folder, "file": path, "command": f"c++ -std=c++20 -c {path}"}], file)
+        return find_mutants.find(folder, folder, ["source.cpp"])
+
+
 OPERANDS = """#include <algorithm>
 template <class Lanes>
 float sum(float a, float b, float c) {
@@ -109,19 +122,11 @@ int least(int a, int b) { return std::minmax(a, b).first; }
 
 class Operands(unittest.TestCase):
     def test_change_places_where_that_changes_something(self):
-        sys.path.insert(0, os.path.join(ROOT, "tools"))
-        from mutation import find_mutants
-        with tempfile.TemporaryDirectory(prefix="mutate") as folder:
-            path = os.path.join(folder, "lanes.cpp")
-            with open(path, "w") as file:
-                file.write(OPERANDS)
-            with open(os.path.join(folder, "compile_commands.json"), "w") as file:
-                json.dump([{"directory": folder, "file": path, "command": f"c++ -std=c++20 -c {path}"}], file)
-            found = find_mutants.find(folder, folder, ["lanes.cpp"])
-            swapped = sorted((m.line, m.change) for m in found if m.operator == "swapped arguments")
-            self.assertEqual([line for line, _ in swapped if line != 4], [11, 11])
-            self.assertNotIn("b and c exchanged", [change for line, change in swapped if line == 4])
-            self.assertNotIn("a and b exchanged", [change for line, change in swapped if line == 12])
+        found = mutants_of(OPERANDS)
+        swapped = sorted((m.line, m.change) for m in found if m.operator == "swapped arguments")
+        self.assertEqual([line for line, _ in swapped if line != 4], [11, 11])
+        self.assertNotIn("b and c exchanged", [change for line, change in swapped if line == 4])
+        self.assertNotIn("a and b exchanged", [change for line, change in swapped if line == 12])
 
 
 CALLS = """#include <vector>
@@ -138,16 +143,8 @@ void keep_four(std::vector<int>& numbers) {
 
 class Calls(unittest.TestCase):
     def test_that_only_make_room_stay_in_templates_too(self):
-        sys.path.insert(0, os.path.join(ROOT, "tools"))
-        from mutation import find_mutants
-        with tempfile.TemporaryDirectory(prefix="mutate") as folder:
-            path = os.path.join(folder, "calls.cpp")
-            with open(path, "w") as file:
-                file.write(CALLS)
-            with open(os.path.join(folder, "compile_commands.json"), "w") as file:
-                json.dump([{"directory": folder, "file": path, "command": f"c++ -std=c++20 -c {path}"}], file)
-            found = find_mutants.find(folder, folder, ["calls.cpp"])
-            self.assertEqual(sorted(m.line for m in found if m.operator == "removed call"), [4, 8])
+        found = mutants_of(CALLS)
+        self.assertEqual(sorted(m.line for m in found if m.operator == "removed call"), [4, 8])
 
 
 class Judging(unittest.TestCase):

@@ -9,7 +9,8 @@
 
 #include "formats/tractogram.hpp"
 #include "support/card_ballast.hpp"
-#include "support/each_device.hpp"
+#include "support/each_tracker.hpp"
+#include "support/long_tests.hpp"
 #include "support/memory_jobs.hpp"
 #include "support/plan_shrinker.hpp"
 #include "support/random_plan.hpp"
@@ -26,32 +27,17 @@ std::uint32_t number_from(const char* variable, std::uint32_t otherwise) {
   return text == nullptr ? otherwise : static_cast<std::uint32_t>(std::strtoul(text, nullptr, 10));
 }
 
-class DeviceTracking : public testing::EachDevice {
+class DeviceTracking : public testing::EachTracker {
  protected:
-  void SetUp() override {
-    EachDevice::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    pool_ = ThreadPool::create(4).value();
-    auto made = make_tracker(device(), *pool_);
-    if (!made && !testing::is_required(GetParam())) GTEST_SKIP() << made.error().message();
-    ASSERT_TRUE(made) << made.error().message();
-  }
-  [[nodiscard]] std::unique_ptr<Tracker> tracker() { return make_tracker(device(), *pool_).value(); }
-  [[nodiscard]] ThreadPool& pool() { return *pool_; }
   // More seeds than a GPU has warps; fewer where the CPU does the work.
   [[nodiscard]] std::uint32_t seeds(Getter getter) const {
     const bool fast = !is(Backend::cpu) && !device().capabilities().software;
     return number_from("CINGULUM_TEST_SEEDS", (getter == Getter::ptt ? 300u : 3000u) / (fast ? 1u : 15u));
   }
   // A device that is a CPU is slow: its plans are cut down. CINGULUM_TEST_LONG=1 runs them whole there, too.
-  [[nodiscard]] bool is_emulated() const {
-    return is(Backend::webgpu) && device().capabilities().software && std::getenv("CINGULUM_TEST_LONG") == nullptr;
-  }
+  [[nodiscard]] bool is_emulated() const { return EachTracker::is_emulated() && !test::may_take_long(); }
 
   std::uint64_t used_once_ = 0;
-
- private:
-  std::unique_ptr<ThreadPool> pool_;
 };
 
 // What means something on the CPU, too; the CPU is what the others are compared with.

@@ -12,7 +12,7 @@
 #include "examples/tracking_actors/tracked_parts.hpp"
 #include "numerics/lanes_portable.hpp"
 #include "ring/resident/emulated_backend.hpp"
-#include "support/each_device.hpp"
+#include "support/each_tracker.hpp"
 #include "support/shaped_plan.hpp"
 #include "tract/run/device_choice.hpp"
 
@@ -244,18 +244,8 @@ void expect_refusals(TrackingActors& actors, const Subject& subject, ThreadPool&
   EXPECT_TRUE(test::same_batch(batch, question.truth(pool)));
 }
 
-class TrackingActorOn : public testing::EachDevice {
+class TrackingActorOn : public testing::EachTracker {
  protected:
-  void SetUp() override {
-    EachDevice::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    pool_ = ThreadPool::create(4).value();
-    auto made = make_tracker(device(), *pool_);
-    if (!made && !testing::is_required(GetParam())) GTEST_SKIP() << made.error().message();
-    ASSERT_TRUE(made) << made.error().message();
-  }
-  [[nodiscard]] ThreadPool& pool() { return *pool_; }
-  [[nodiscard]] bool is_emulated() const { return is(Backend::webgpu) && device().capabilities().software; }
   [[nodiscard]] std::uint32_t seeds() const { return is_emulated() ? 20 : 100; }
   [[nodiscard]] Subject series() {
     return make_subject(Getter::prob, 8, "mirror321", {Getter::prob, Getter::det}, seeds(), is_emulated(), pool());
@@ -269,9 +259,6 @@ class TrackingActorOn : public testing::EachDevice {
     EXPECT_TRUE(actors) << testing::message_of(actors);
     return std::move(*actors);
   }
-
- private:
-  std::unique_ptr<ThreadPool> pool_;
 };
 
 TEST_P(TrackingActorOn, has_the_bits_of_a_fresh_tracker_for_every_getter) {

@@ -12,9 +12,10 @@
 #include "device/working_memory.hpp"
 #include "formats/tractogram.hpp"
 #include "ring/workloads/workload_place.hpp"
-#include "support/each_device.hpp"
+#include "support/each_tracker.hpp"
 #include "support/memory_jobs.hpp"
 #include "support/shaped_plan.hpp"
+#include "support/small_series.hpp"
 #include "support/temporary_folder.hpp"
 #include "tract/field/series_field.hpp"
 #include "tract/run/device_choice.hpp"
@@ -23,19 +24,9 @@
 namespace cingulum::tracking_session_tests {
 namespace {
 
-class SessionTracking : public testing::EachDevice {
+class SessionTracking : public testing::EachTracker {
  protected:
-  void SetUp() override {
-    EachDevice::SetUp();
-    if (IsSkipped() || HasFatalFailure()) return;
-    pool_ = ThreadPool::create(4).value();
-    auto made = make_tracker(device(), *pool_);
-    if (!made && !testing::is_required(GetParam())) GTEST_SKIP() << made.error().message();
-    ASSERT_TRUE(made) << made.error().message();
-  }
-  [[nodiscard]] ThreadPool& pool() { return *pool_; }
-  // A device that is a CPU is slow: it tracks fewer and shorter streamlines.
-  [[nodiscard]] bool is_emulated() const { return is(Backend::webgpu) && device().capabilities().software; }
+  // Fewer and shorter streamlines.
   [[nodiscard]] std::uint32_t seeds() const { return is_emulated() ? 20 : 150; }
 
   [[nodiscard]] std::shared_ptr<TrackingSession> open(std::shared_ptr<const Field> field, const TrackingPlan& first,
@@ -44,9 +35,6 @@ class SessionTracking : public testing::EachDevice {
     EXPECT_TRUE(session) << testing::message_of(session);
     return session ? std::move(*session) : nullptr;
   }
-
- private:
-  std::unique_ptr<ThreadPool> pool_;
 };
 
 // Everything that an answer has, as one batch.
@@ -254,36 +242,14 @@ TEST_P(SessionTracking, what_cannot_be_tracked_is_refused_and_the_session_goes_o
 }
 
 // Fibres along x with a turn, and a stopping map that falls towards the faces.
-struct SmallSeries {
-  SeriesHead head;
-  std::vector<float> values;
-  std::vector<std::uint8_t> mask;
-  std::vector<float> stop_map;
-};
-SmallSeries make_series() {
-  SmallSeries series;
-  ImageGeometry& geometry = series.head.geometry;
-  geometry.size = {16, 14, 12};
-  geometry.voxel_to_world.rows = {2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0};
-  const auto sphere = named_sphere("small").value();
-  series.head.table.b_values = {0};
-  series.head.table.vectors = {{0, 0, 0}};
-  for (std::size_t i = 0; i < sphere.size(); i += 4) {
-    series.head.table.b_values.push_back(1500);
-    series.head.table.vectors.push_back(sphere.directions[i]);
-  }
-  const auto voxels = static_cast<std::size_t>(geometry.voxel_count());
+test::SmallSeries make_series() {
+  constexpr std::size_t voxels = 16 * 14 * 12;
   std::mt19937 random(21);
-  std::normal_distribution<double> noise(0, 15);
-  for (std::size_t volume = 0; volume < series.head.table.size(); ++volume) {
-    for (std::size_t v = 0; v < voxels; ++v) {
-      const double turn = 0.07 * static_cast<double>(v % 16);
-      const numerics::Vec3d g = series.head.table.vectors[volume];
-      const double along = std::cos(turn) * g.x + std::sin(turn) * g.y;
-      series.values.push_back(static_cast<float>(std::abs(
-          1000 * std::exp(-series.head.table.b_values[volume] * (0.2e-3 + 1.5e-3 * along * along)) + noise(random))));
-    }
-  }
+  test::SmallSeries series = test::make_small_series({{16, 14, 12}, {2, 0, 0, 0, 0, 2, 0, 0, 0, 0, 2, 0}, 4, 15},
+                                                     random, [](std::size_t v, const numerics::Vec3d& g) {
+                                                       const double turn = 0.07 * static_cast<double>(v % 16);
+                                                       return std::cos(turn) * g.x + std::sin(turn) * g.y;
+                                                     });
   std::uniform_real_distribution<float> jitter(-0.03f, 0.03f);
   for (std::size_t v = 0; v < voxels; ++v) {
     const double x = static_cast<double>(v % 16) - 7.5, y = static_cast<double>(v / 16 % 14) - 6.5,
@@ -295,7 +261,7 @@ SmallSeries make_series() {
 }
 
 TEST_P(SessionTracking, a_field_for_the_lowest_threshold_gives_the_bytes_of_fields_for_any_higher_one) {
-  const SmallSeries series = make_series();
+  const test::SmallSeries series = make_series();
   const ProgressOptions silent = {.style = ProgressStyle::silent, .stream = nullptr, .clock = {}};
   const auto field_at = [&](FieldModel model, bool bootstrap, double threshold) {
     SeriesFieldRequest request;

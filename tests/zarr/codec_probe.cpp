@@ -7,36 +7,17 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <string_view>
 #include <vector>
 
+#include "support/hex_bytes.hpp"
 #include "zarr/codec.hpp"
 
 namespace {
 
 using namespace cingulum::zarr;
 using cingulum::ElementType;
-
-constexpr std::string_view digits = "0123456789abcdef";
-
-std::vector<std::byte> from_hex(std::string_view text) {
-  std::vector<std::byte> bytes;
-  bytes.reserve(text.size() / 2);
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    bytes.push_back(static_cast<std::byte>(digits.find(text[i]) << 4 | digits.find(text[i + 1])));
-  }
-  return bytes;
-}
-
-std::string to_hex(std::span<const std::byte> bytes) {
-  std::string text;
-  text.reserve(2 * bytes.size());
-  for (const std::byte byte : bytes) {
-    text += digits[std::to_integer<unsigned>(byte) >> 4];
-    text += digits[std::to_integer<unsigned>(byte) & 15];
-  }
-  return text;
-}
+using cingulum::test::from_hex;
+using cingulum::test::to_hex;
 
 // "<f4": numpy's spelling.
 FilterType filter_type(const std::string& text) {

@@ -5,11 +5,7 @@ CINGULUM names the program.
 """
 
 import json
-import os
-import subprocess
 import sys
-import tempfile
-import unittest
 import warnings
 from pathlib import Path
 
@@ -23,12 +19,7 @@ from ome_zarr_models import open_ome_zarr
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import suite  # noqa: E402  (beside the folder of the script)
-
-PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
-
-
-def run(*words):
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=False)
+from suite import run_program as run  # noqa: E402
 
 
 def weights(finer, coarser):
@@ -49,17 +40,7 @@ def level_by_numpy(finer, shape):
     return result
 
 
-class WithFolder(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="cingulum-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def done(self, *words):
-        result = run(*words)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result
-
+class WithFolder(suite.WithFolder):
     def array(self, values, name="bare.zarr", **options):
         path = self.folder / name
         zarr.save_array(str(path), values, **options)

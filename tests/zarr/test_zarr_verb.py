@@ -5,12 +5,8 @@ CINGULUM names the program.
 """
 
 import json
-import os
 import shutil
-import subprocess
 import sys
-import tempfile
-import unittest
 from pathlib import Path
 
 import numpy as np
@@ -18,12 +14,7 @@ import zarr
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import suite  # noqa: E402  (beside the folder of the script)
-
-PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
-
-
-def run(*words):
-    return subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=False)
+from suite import run_program as run  # noqa: E402
 
 
 def tree(path):
@@ -33,21 +24,14 @@ def tree(path):
     return {str(file.relative_to(path)): file.read_bytes() for file in sorted(path.rglob("*")) if file.is_file()}
 
 
-class WithFolder(unittest.TestCase):
+class WithFolder(suite.WithFolder):
     def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="cingulum-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
+        super().setUp()
         self.values = np.random.default_rng(1).normal(100, 20, (37, 70, 91)).astype(np.float32)
         self.source = self.folder / "a.zarr"
         array = zarr.create_array(str(self.source), shape=self.values.shape, chunks=(16, 24, 32), dtype="float32",
                                   dimension_names=["z", "y", "x"], attributes={"a": [1, "b"]}, fill_value=7)
         array[:] = self.values
-
-    def done(self, *words):
-        result = run(*words)
-        self.assertEqual(result.returncode, 0, result.stderr)
-        return result
 
     def refused(self, text, *words, code=None):
         result = run(*words)

@@ -8,8 +8,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
-import unittest
 from pathlib import Path
 
 import nibabel as nib
@@ -19,7 +17,6 @@ import zarr
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 import suite  # noqa: E402  (beside the folder of the script)
 
-PROGRAM = os.path.abspath(os.environ.get("CINGULUM", "build/bin/cingulum"))
 PACKAGES = Path(os.environ.get("CINGULUM_TEST_NODE_PACKAGES", ""))
 SCRIPT = Path(__file__).resolve().with_name("read_with_zarrita.mjs")
 
@@ -29,16 +26,7 @@ def digest(values):
 
 
 @suite.needs("zarrita")
-class Zarrita(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(prefix="cingulum-test-")
-        self.addCleanup(folder.cleanup)
-        self.folder = Path(folder.name)
-
-    def done(self, *words):
-        result = subprocess.run([PROGRAM, *map(str, words)], capture_output=True, text=True, check=False)
-        self.assertEqual(result.returncode, 0, result.stderr)
-
+class Zarrita(suite.WithFolder):
     def read(self, store, *paths):
         result = subprocess.run([suite.node_program(), "--input-type=module", "-e", SCRIPT.read_text(), store, *paths],
                                 capture_output=True, text=True, check=False, cwd=PACKAGES)

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 
 #include "oct/fits/axial_corrections.hpp"
@@ -10,6 +9,7 @@
 #include "oct/fits/focal_curvature.hpp"
 #include "oct/kernel/attenuation_line.hpp"
 #include "oct/placement/image_filters.hpp"
+#include "support/long_tests.hpp"
 #include "support/plain_simulation.hpp"
 
 namespace cingulum::oct {
@@ -22,17 +22,7 @@ double relative_rms(const HostImage& found, const HostImage& truth) {
 }
 
 SimulationPlan light_plan(std::uint64_t seed, std::size_t rows, std::size_t columns) {
-  SimulationPlan plan;
-  plan.seed = seed;
-  plan.grid_rows = rows;
-  plan.grid_columns = columns;
-  plan.tile_planes = 24;
-  plan.tile_rows = plan.tile_columns = 64;
-  plan.surface_plane = 4;
-  plan.curvature_planes = 2;
-  plan.depth_jitter_planes = 0.5;
-  plan.flat_field = 0.3;
-  return plan;
+  return uneven_mosaic_plan(seed, {rows, columns}, {24, 64, 64});
 }
 
 std::vector<HostImage> projections_of(const SimulatedScene& scene) {
@@ -59,7 +49,7 @@ std::vector<OverlapPair> pairs_of(const SimulatedScene& scene) {
 }
 
 std::uint64_t fit_seeds() {
-  return std::getenv("CINGULUM_TEST_LONG") != nullptr ? 20 : 2;
+  return test::may_take_long() ? 20 : 2;
 }
 
 TEST(OctFlatField, twelve_tiles_give_the_light_within_the_bound) {
@@ -209,14 +199,7 @@ TEST(OctAttenuation, an_exponential_line_gives_its_attenuation) {
 }
 
 TEST(OctAttenuation, a_simulated_slice_is_even_over_depth_after_compensation) {
-  SimulationPlan plan;
-  plan.seed = 12;
-  plan.grid_rows = plan.grid_columns = 1;
-  plan.tile_planes = 110;
-  plan.tile_rows = plan.tile_columns = 48;
-  plan.curvature_planes = 0;
-  plan.depth_jitter_planes = 0;
-  plan.tilt_row_planes = plan.tilt_column_planes = 0;
+  SimulationPlan plan = level_tile_plan(12, {110, 48, 48});
   plan.texture_strength = 0;  // the texture's own mean per plane would count as a drop
   const SimulatedScene scene = *make_scene(plan);
   HostVolume volume = simulate_tile(scene, 0);
@@ -264,12 +247,7 @@ TEST(OctAttenuation, names_are_read) {
 }
 
 TEST(OctProfile, agarose_shows_the_beam_and_dividing_makes_it_even) {
-  SimulationPlan plan;
-  plan.seed = 2;
-  plan.grid_rows = plan.grid_columns = 1;
-  plan.tile_planes = 60;
-  plan.tile_rows = plan.tile_columns = 64;
-  plan.surface_plane = -20;  // the water above is cut away
+  SimulationPlan plan = mosaic_plan(2, {1, 1}, {60, 64, 64}, -20);  // the water above is cut away
   plan.attenuation = 0.001;
   plan.tissue_radius = 0.7;
   plan.agarose = 0.2;

@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "oct/placement/blend.hpp"
 #include "oct/placement/image_filters.hpp"
 #include "oct/placement/smooth_field.hpp"
+#include "support/long_tests.hpp"
 #include "support/plain_simulation.hpp"
 
 namespace cingulum::oct {
@@ -15,16 +15,7 @@ namespace placement_tests {
 
 // The mosaic of the bounds: 4 x 5 tiles of 96 x 96, overlap 0.2, uneven light, motors off by 1.5 pixels.
 SimulationPlan bound_plan(std::uint64_t seed, std::uint32_t speckle) {
-  SimulationPlan plan;
-  plan.seed = seed;
-  plan.grid_rows = 4;
-  plan.grid_columns = 5;
-  plan.tile_planes = 24;
-  plan.tile_rows = plan.tile_columns = 96;
-  plan.surface_plane = 4;
-  plan.curvature_planes = 2;
-  plan.depth_jitter_planes = 0.5;
-  plan.flat_field = 0.3;
+  SimulationPlan plan = uneven_mosaic_plan(seed, {4, 5}, {24, 96, 96});
   plan.motor_jitter_px = 1.5;
   plan.speckle_shape = speckle;
   return plan;
@@ -82,7 +73,7 @@ struct Placed {
 
 // CINGULUM_TEST_LONG runs 20 seeds.
 std::uint64_t seeds() {
-  return std::getenv("CINGULUM_TEST_LONG") != nullptr ? 20 : 1;
+  return test::may_take_long() ? 20 : 1;
 }
 
 TEST(OctPlacement, tiles_are_found_within_the_bounds) {

@@ -1,4 +1,5 @@
 #include "oct/registration/slice_registration.hpp"
+#include "support/long_tests.hpp"
 #include "support/plain_simulation.hpp"
 
 #include <gtest/gtest.h>
@@ -12,15 +13,7 @@ namespace registration_tests {
 
 // Two slices of one tile of 192 x 192, the second turned, shifted, brighter, with speckle of its own.
 SimulatedScene pair_scene(std::uint64_t seed, std::uint32_t speckle) {
-  SimulationPlan plan;
-  plan.seed = seed;
-  plan.grid_rows = plan.grid_columns = 1;
-  plan.tile_planes = 26;
-  plan.tile_rows = plan.tile_columns = 192;
-  plan.surface_plane = 3;
-  plan.curvature_planes = 0;
-  plan.depth_jitter_planes = 0;
-  plan.tilt_row_planes = plan.tilt_column_planes = 0;
+  SimulationPlan plan = level_tile_plan(seed, {26, 192, 192}, 3);
   plan.speckle_shape = speckle;
   plan.slices = 2;
   plan.interval_planes = 10;
@@ -29,6 +22,14 @@ SimulatedScene pair_scene(std::uint64_t seed, std::uint32_t speckle) {
   plan.slice_rotation_deg = 1.5;
   plan.slice_shift_px = 5;
   return *make_scene(plan);
+}
+
+RegistrationOptions pair_options() {
+  RegistrationOptions options;
+  options.moving_plane = 6;
+  options.expected_planes = 12;
+  options.search_planes = 4;
+  return options;
 }
 
 struct PairErrors {
@@ -40,11 +41,7 @@ PairErrors errors_of_pair(std::uint64_t seed, std::uint32_t speckle) {
   const auto pool = ThreadPool::create(2);
   const HostVolume fixed = simulate_tile(scene, 0, pool->get());
   const HostVolume moving = simulate_tile(scene, 1, pool->get());
-  RegistrationOptions options;
-  options.moving_plane = 6;
-  options.expected_planes = 12;
-  options.search_planes = 4;
-  const auto found = register_slices(planes_of_volume(fixed), planes_of_volume(moving), options);
+  const auto found = register_slices(planes_of_volume(fixed), planes_of_volume(moving), pair_options());
   EXPECT_TRUE(found) << found.error().message();
   const SliceTruth& truth = scene.slices[1];
   EXPECT_GT(found->confidence, 0.4);
@@ -58,28 +55,23 @@ PairErrors errors_of_pair(std::uint64_t seed, std::uint32_t speckle) {
           std::abs(found->interval_planes - 10)};
 }
 
-std::uint64_t registration_seeds() {
-  return std::getenv("CINGULUM_TEST_LONG") != nullptr ? 20 : 2;
+void expect_pairs_within(const PairErrors& bounds, std::uint32_t speckle) {
+  const std::uint64_t seeds = test::may_take_long() ? 20 : 2;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE(seed);
+    const PairErrors errors = errors_of_pair(seed, speckle);
+    EXPECT_LT(errors.angle, bounds.angle);
+    EXPECT_LT(errors.shift, bounds.shift);
+    EXPECT_LT(errors.planes, bounds.planes);
+  }
 }
 
 TEST(OctRegistration, a_slice_pair_is_found_within_the_bounds) {
-  for (std::uint64_t seed = 1; seed <= registration_seeds(); ++seed) {
-    SCOPED_TRACE(seed);
-    const PairErrors errors = errors_of_pair(seed, 4);
-    EXPECT_LT(errors.angle, 0.1);
-    EXPECT_LT(errors.shift, 0.3);
-    EXPECT_LT(errors.planes, 0.6);
-  }
+  expect_pairs_within({0.1, 0.3, 0.6}, 4);
 }
 
 TEST(OctRegistration, a_slice_pair_with_full_speckle_is_found_within_the_bounds) {
-  for (std::uint64_t seed = 1; seed <= registration_seeds(); ++seed) {
-    SCOPED_TRACE(seed);
-    const PairErrors errors = errors_of_pair(seed, 1);
-    EXPECT_LT(errors.angle, 0.2);
-    EXPECT_LT(errors.shift, 0.5);
-    EXPECT_LT(errors.planes, 0.8);
-  }
+  expect_pairs_within({0.2, 0.5, 0.8}, 1);
 }
 
 TEST(OctRegistration, planes_at_a_time_and_threads_change_no_bit) {
@@ -87,10 +79,7 @@ TEST(OctRegistration, planes_at_a_time_and_threads_change_no_bit) {
   const auto pool = ThreadPool::create(3);
   const HostVolume fixed = simulate_tile(scene, 0, pool->get());
   const HostVolume moving = simulate_tile(scene, 1, pool->get());
-  RegistrationOptions options;
-  options.moving_plane = 6;
-  options.expected_planes = 12;
-  options.search_planes = 4;
+  RegistrationOptions options = pair_options();
   const auto whole = register_slices(planes_of_volume(fixed), planes_of_volume(moving), options);
   ASSERT_TRUE(whole);
   for (const std::size_t at_a_time : {1u, 4u, 100u}) {

@@ -194,17 +194,12 @@ Device& cpu() {
 // Two slices of 2 x 3 tiles in a folder, and what a run of them needs.
 struct SmallRun {
   SmallRun() {
-    plan.grid_rows = 2;
-    plan.grid_columns = 3;
-    plan.tile_planes = 240;  // many, so that it is slices that take memory, and not what is stacked at a time
-    plan.tile_rows = plan.tile_columns = 20;
-    plan.surface_plane = 4;
+    // Many planes, so that it is slices that take memory, and not what is stacked at a time.
+    plan = mosaic_plan(0, {2, 3}, {240, 20, 20}, 4);
     plan.slices = 2;
     plan.interval_planes = 60;
     plan.tissue_radius = 0.8;
-    SimulatedFilesOptions writing;
-    writing.run.progress.style = ProgressStyle::silent;
-    EXPECT_TRUE(write_simulation_by_cpu(folder / "tiles", *make_scene(plan), writing));
+    EXPECT_TRUE(write_simulation_by_cpu(folder / "tiles", *make_scene(plan)));
     TileSetOptions opening;
     opening.axial_step_um = 3.5;
     set = *open_tiles(folder / "tiles", opening);
@@ -278,12 +273,7 @@ class RemovesTiles final : public ProgressObserver {
 };
 
 TEST(OctRun, tiles_that_are_kept_are_read_once) {
-  SimulationPlan plan;
-  plan.grid_rows = 2;
-  plan.grid_columns = 2;
-  plan.tile_planes = 16;
-  plan.tile_rows = plan.tile_columns = 24;
-  plan.surface_plane = 4;
+  SimulationPlan plan = mosaic_plan(0, {2, 2}, {16, 24, 24}, 4);
   plan.slices = 2;
   plan.interval_planes = 4;
   const auto scene = make_scene(plan);
@@ -293,9 +283,7 @@ TEST(OctRun, tiles_that_are_kept_are_read_once) {
     SCOPED_TRACE(kept);
     const TemporaryFolder folder;
     const std::filesystem::path tiles = folder / "tiles";
-    SimulatedFilesOptions writing;
-    writing.run.progress.style = ProgressStyle::silent;
-    ASSERT_TRUE(write_simulation_by_cpu(tiles, *scene, writing));
+    ASSERT_TRUE(write_simulation_by_cpu(tiles, *scene));
     TileSetOptions opening;
     opening.axial_step_um = 3.5;
     const auto set = open_tiles(tiles, opening);

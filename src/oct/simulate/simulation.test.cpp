@@ -13,15 +13,7 @@ namespace cingulum::oct {
 namespace simulation_tests {
 
 SimulationPlan small_plan() {
-  SimulationPlan plan;
-  plan.seed = 11;
-  plan.grid_rows = 2;
-  plan.grid_columns = 2;
-  plan.tile_planes = 40;
-  plan.tile_rows = 24;
-  plan.tile_columns = 32;
-  plan.surface_plane = 12;
-  return plan;
+  return mosaic_plan(11, {2, 2}, {40, 24, 32}, 12);
 }
 
 SimulatedScene scene_of(const SimulationPlan& plan) {

@@ -21,15 +21,7 @@ using cingulum::testing::EachDevice;
 using cingulum::testing::fails_with;
 
 SimulationPlan two_tiles() {
-  SimulationPlan plan;
-  plan.seed = 11;
-  plan.grid_rows = 1;
-  plan.grid_columns = 2;
-  plan.tile_planes = 37;
-  plan.tile_rows = 19;
-  plan.tile_columns = 70;
-  plan.surface_plane = 12;
-  return plan;
+  return mosaic_plan(11, {1, 2}, {37, 19, 70}, 12);
 }
 
 struct NamedScene {

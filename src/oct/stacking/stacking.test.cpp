@@ -177,14 +177,7 @@ TEST(OctStackDecisions, gains_follow_the_ratios_and_have_mean_one) {
 }
 
 TEST(OctStack, slices_of_a_known_sample_become_that_sample) {
-  SimulationPlan simulated;
-  simulated.seed = 31;
-  simulated.grid_rows = simulated.grid_columns = 1;
-  simulated.tile_planes = 20;
-  simulated.tile_rows = simulated.tile_columns = 72;
-  simulated.surface_plane = -50;  // all is tissue
-  simulated.curvature_planes = simulated.depth_jitter_planes = 0;
-  simulated.tilt_row_planes = simulated.tilt_column_planes = 0;
+  SimulationPlan simulated = level_tile_plan(31, {20, 72, 72}, -50);  // all is tissue
   simulated.attenuation = simulated.water = 0;
   simulated.speckle_shape = 0;
   simulated.slices = 3;

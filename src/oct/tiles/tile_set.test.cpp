@@ -19,14 +19,7 @@ namespace tile_set_tests {
 namespace fs = std::filesystem;
 
 SimulationPlan tiny_plan() {
-  SimulationPlan plan;
-  plan.seed = 3;
-  plan.grid_rows = 2;
-  plan.grid_columns = 3;
-  plan.tile_planes = 12;
-  plan.tile_rows = 10;
-  plan.tile_columns = 16;
-  plan.surface_plane = 4;
+  SimulationPlan plan = mosaic_plan(3, {2, 3}, {12, 10, 16}, 4);
   plan.slices = 2;
   plan.interval_planes = 4;
   return plan;
@@ -42,7 +35,6 @@ struct Simulated {
     EXPECT_TRUE(made);
     scene = std::move(*made);
     path = folder / "tiles";
-    options.run.progress.style = ProgressStyle::silent;
     const auto written = write_simulation_by_cpu(path, scene, options);
     EXPECT_TRUE(written) << written.error().message();
   }

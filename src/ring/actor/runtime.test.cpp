@@ -6,35 +6,17 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <functional>
 #include <thread>
 
 #include "ring/actor/typed_actor.hpp"
+#include "ring/small_actors.hpp"
 
-namespace cingulum::ring {
+namespace cingulum::ring::runtime_tests {
 namespace {
 
 using namespace std::chrono_literals;
+using namespace testing;  // NOLINT: small actors
 
-struct Number {
-  static constexpr const char* message_name = "Number";
-  std::int64_t value = 0;
-};
-Message number(std::int64_t value) {
-  return make_message(Number{value});
-}
-std::int64_t value_of(const Message& message) {
-  return payload<Number>(message).value;
-}
-
-struct Echo {
-  template <class Context>
-  CGL_HD int operator()(Context& context) const {
-    Message message;
-    while (context.receive(message)) context.send(message);
-    return 0;
-  }
-};
 struct Doubler {
   template <class Context>
   CGL_HD void operator()(Context& context) const {
@@ -63,21 +45,6 @@ struct Summer {
 
 std::unique_ptr<Runtime> make_runtime() {
   return Runtime::create().value();
-}
-ActorOptions small(std::uint32_t capacity = 64) {
-  ActorOptions options;
-  options.inbox_capacity = capacity;
-  options.outbox_capacity = capacity;
-  return options;
-}
-
-// Within a time that only a fault takes.
-bool comes_true(const std::function<bool()>& what) {
-  for (int look = 0; look < 30'000; ++look) {
-    if (what()) return true;
-    std::this_thread::sleep_for(1ms);
-  }
-  return false;
 }
 
 TEST(runtime, every_state_allows_what_the_table_says_and_names_what_it_does_not) {
@@ -216,8 +183,7 @@ TEST(runtime, what_is_sent_comes_back_through_the_output) {
 // The fault to catch: a body that simply receives goes on while it is deactivated.
 TEST(runtime, deactivation_gates_a_body_that_knows_nothing_of_it) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("echo", Echo{}, small()).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, small()));
   for (int round = 0; round < 20; ++round) {
     ASSERT_TRUE(actor->deactivate(5s));
     for (std::int64_t i = 0; i < 5; ++i) ASSERT_TRUE(actor->send(number(i)));
@@ -231,8 +197,7 @@ TEST(runtime, deactivation_gates_a_body_that_knows_nothing_of_it) {
 
 TEST(runtime, requests_get_their_own_answers_with_many_in_flight) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("double", Doubler{}, small()).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("double", Doubler{}, small()));
   std::vector<PendingReply> pending;
   for (std::int64_t i = 0; i < 50; ++i) {
     Message message = number(i);
@@ -264,8 +229,7 @@ TEST(runtime, requests_get_their_own_answers_with_many_in_flight) {
 
 TEST(runtime, a_late_answer_is_counted_and_never_given_to_another) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("double", Doubler{}, small()).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("double", Doubler{}, small()));
   ASSERT_TRUE(actor->deactivate(5s));
   const auto late = runtime->request(*actor, number(1), 1ms);
   ASSERT_FALSE(late);
@@ -290,8 +254,7 @@ TEST(runtime, state_is_kept_between_messages) {
 
 TEST(runtime, draining_gives_all_that_was_queued_to_the_body) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("echo", Echo{}, small()).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, small()));
   ASSERT_TRUE(actor->deactivate(5s));
   for (std::int64_t i = 0; i < 40; ++i) ASSERT_TRUE(actor->send(number(i)));
   const TerminationReport report = runtime->terminate("echo", Termination::drain(10s)).value();
@@ -305,8 +268,7 @@ TEST(runtime, draining_gives_all_that_was_queued_to_the_body) {
 
 TEST(runtime, discarding_counts_what_the_body_never_saw) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("echo", Echo{}, small()).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, small()));
   ASSERT_TRUE(actor->deactivate(5s));
   for (std::int64_t i = 0; i < 40; ++i) ASSERT_TRUE(actor->send(number(i)));
   const TerminationReport report = actor->terminate(Termination::discard()).value();
@@ -338,8 +300,7 @@ TEST(runtime, draining_does_not_wait_for_someone_to_read_the_output) {
   const auto runtime = make_runtime();
   ActorOptions options = small(64);
   options.outbox_capacity = 2;
-  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, options));
   ASSERT_TRUE(actor->deactivate(5s));
   for (std::int64_t i = 0; i < 64; ++i) ASSERT_TRUE(actor->send(number(i)));
   const TerminationReport report = actor->terminate(Termination::drain(30s)).value();
@@ -352,8 +313,7 @@ TEST(runtime, draining_does_not_wait_for_someone_to_read_the_output) {
 // A receive or request that waits at the end is woken with an error.
 TEST(runtime, termination_wakes_all_who_wait) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("echo", Echo{}, small(1)).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, small(1)));
   ASSERT_TRUE(actor->deactivate(5s));
   ASSERT_TRUE(actor->send(number(1)));
   std::atomic<int> woken{0};
@@ -452,8 +412,7 @@ TEST(runtime, fan_out_gives_each_receiver_a_copy_and_topics_do_so_by_name) {
 // What emit answers and counts: a port without wires, and a fan-out of which one end is gone, whichever it is.
 TEST(runtime, emit_answers_the_worst_of_its_receivers_and_counts_each) {
   const auto runtime = make_runtime();
-  const ActorHandle unwired = runtime->launch("unwired", Forwarder{}, small()).value();
-  ASSERT_TRUE(unwired->activate());
+  const ActorHandle unwired = activated(runtime->launch("unwired", Forwarder{}, small()));
   const auto refused = runtime->request(*unwired, number(1), 5s);
   ASSERT_FALSE(refused);
   EXPECT_EQ(unwired->failure()->code, 7);
@@ -535,8 +494,7 @@ TEST(runtime, a_restart_begins_with_a_cleared_state) {
   const auto runtime = make_runtime();
   ActorOptions options = small();
   options.restart.kind = RestartKind::limited;
-  const ActorHandle actor = runtime->launch("counter", FragileCounter{}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("counter", FragileCounter{}, options));
   for (std::int64_t i = 1; i <= 3; ++i) EXPECT_EQ(value_of(runtime->request(*actor, number(0), 5s).value()), i);
   ASSERT_TRUE(actor->send(number(-1)));
   EXPECT_EQ(value_of(runtime->request(*actor, number(0), 30s).value()), 1);
@@ -547,15 +505,13 @@ TEST(runtime, the_output_has_its_own_policy_and_its_losses_are_told) {
   ActorOptions options = small();
   options.outbox_capacity = 2;
   options.outbox_policy = FullPolicy::drop_oldest;
-  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, options));
   for (std::int64_t i = 0; i < 5; ++i) ASSERT_TRUE(actor->send(number(i)));
   ASSERT_TRUE(comes_true([&] { return actor->telemetry().sent >= 5; }));
   for (std::int64_t i = 3; i < 5; ++i) EXPECT_EQ(value_of(actor->receive(5s).value()), i);
   EXPECT_EQ(actor->telemetry().loss.dropped_oldest, 3u);
   options.outbox_policy = FullPolicy::drop_new;
-  const ActorHandle other = runtime->launch("other", Echo{}, options).value();
-  ASSERT_TRUE(other->activate());
+  const ActorHandle other = activated(runtime->launch("other", Echo{}, options));
   for (std::int64_t i = 0; i < 5; ++i) ASSERT_TRUE(other->send(number(i)));
   ASSERT_TRUE(comes_true([&] { return other->telemetry().sent + other->telemetry().refused >= 5; }));
   for (std::int64_t i = 0; i < 2; ++i) EXPECT_EQ(value_of(other->receive(5s).value()), i);
@@ -596,8 +552,7 @@ TEST(runtime, telemetry_counts_the_traffic) {
   const auto runtime = make_runtime();
   ActorOptions options = small();
   options.latency_sample_interval = 1;
-  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, options));
   for (std::int64_t i = 0; i < 30; ++i) {
     ASSERT_TRUE(actor->send(number(i)));
     ASSERT_TRUE(actor->receive(5s));
@@ -623,8 +578,7 @@ TEST(runtime, a_body_is_given_the_most_urgent_band_first_and_each_band_is_counte
   const auto runtime = make_runtime();
   ActorOptions options = small();
   options.fairness_interval = 1000;
-  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, options));
   ASSERT_TRUE(actor->deactivate(5s));
   const std::vector<Band> bands = {Band::low, Band::normal, Band::high, Band::system};
   for (std::size_t i = 0; i < bands.size(); ++i) {
@@ -670,8 +624,7 @@ TEST(runtime, policies_of_the_options_reach_the_queues) {
   const auto runtime = make_runtime();
   ActorOptions options = small(2);
   options.inbox_policy = FullPolicy::reject;
-  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, options));
   ASSERT_TRUE(actor->deactivate(5s));
   EXPECT_TRUE(actor->send(number(1)));
   EXPECT_TRUE(actor->send(number(2)));
@@ -687,8 +640,7 @@ TEST(runtime, a_batch_goes_on_after_messages_that_the_policy_drops) {
   const auto runtime = make_runtime();
   ActorOptions options = small(2);
   options.inbox_policy = FullPolicy::drop_new;
-  const ActorHandle actor = runtime->launch("echo", Echo{}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, options));
   ASSERT_TRUE(actor->deactivate(5s));
   std::vector<Message> batch;
   for (std::int64_t i = 0; i < 5; ++i) batch.push_back(number(i));
@@ -699,8 +651,7 @@ TEST(runtime, a_batch_goes_on_after_messages_that_the_policy_drops) {
 
 TEST(runtime, a_watched_request_is_answered_behind_its_look) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("double", Doubler{}, small()).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("double", Doubler{}, small()));
   ASSERT_TRUE(actor->deactivate(5s));
   auto pending = runtime->request_watched(*actor, number(3), 1us);
   ASSERT_TRUE(pending);
@@ -711,8 +662,7 @@ TEST(runtime, a_watched_request_is_answered_behind_its_look) {
 
 TEST(runtime, a_message_whose_time_ends_in_the_queue_is_lost_and_its_asker_is_told) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("double", Doubler{}, small()).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("double", Doubler{}, small()));
   ASSERT_TRUE(actor->deactivate(5s));
   ASSERT_TRUE(actor->send(number(1), {.timeout = 5s, .time_to_live = 1ms}));
   auto patient = runtime->request_later(*actor, number(3));
@@ -728,8 +678,7 @@ TEST(runtime, a_message_whose_time_ends_in_the_queue_is_lost_and_its_asker_is_to
 // Who waits for room says why he stopped: his own patience, or the time that the message had to live.
 TEST(runtime, a_send_without_room_tells_its_timeout_from_the_time_to_live) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("echo", Echo{}, small(1)).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("echo", Echo{}, small(1)));
   ASSERT_TRUE(actor->deactivate(5s));
   ASSERT_TRUE(actor->send(number(1)));
   const Status impatient = actor->send(number(2), {.timeout = 1ms, .time_to_live = 60s});
@@ -815,8 +764,7 @@ struct Quitter {
 
 TEST(runtime, a_body_that_returns_without_an_answer_leaves_nobody_waiting) {
   const auto runtime = make_runtime();
-  const ActorHandle actor = runtime->launch("quitter", Quitter{}, small()).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("quitter", Quitter{}, small()));
   const auto answer = runtime->request(*actor, number(1), 60s);
   ASSERT_FALSE(answer);
   EXPECT_EQ(answer.error().kind(), ErrorKind::closed) << answer.error().message();
@@ -905,12 +853,14 @@ TEST(runtime, shutting_down_drains_along_the_wires) {
   }
 }
 
-// Takes a number round, one less each time, and sends to the output when it is 0.
+// Takes a number round, one less each time, and sends to the output when it is 0. Each hop takes as long as it is told.
 struct Round {
+  std::chrono::milliseconds work{0};
   template <class Context>
-  CGL_HD int operator()(Context& context) const {
+  int operator()(Context& context) const {
     Message message;
     while (context.receive(message)) {
+      std::this_thread::sleep_for(work);
       const std::int64_t left = payload<Number>(message).value;
       if (left == 0) {
         context.send(message);
@@ -946,28 +896,10 @@ TEST(runtime, shutting_down_names_cycles_and_lets_them_come_to_rest) {
   EXPECT_TRUE(actors[3]->receive(1s));
 }
 
-// As Round, and every hop takes longer than one would watch.
-struct SlowRound {
-  template <class Context>
-  int operator()(Context& context) const {
-    Message message;
-    while (context.receive(message)) {
-      std::this_thread::sleep_for(60ms);
-      const std::int64_t left = payload<Number>(message).value;
-      if (left == 0) {
-        context.send(message);
-      } else {
-        context.emit(1, make_message(Number{left - 1}));
-      }
-    }
-    return 0;
-  }
-};
-
 // Nothing had moved for 20 ms: the cycle was ended while its bodies worked.
 TEST(runtime, a_cycle_whose_bodies_work_for_long_is_not_at_rest) {
   const auto runtime = make_runtime();
-  for (const char* name : {"a", "b"}) ASSERT_TRUE(runtime->launch(name, SlowRound{}));
+  for (const char* name : {"a", "b"}) ASSERT_TRUE(runtime->launch(name, Round{60ms}));
   ASSERT_TRUE(runtime->fan_out("a", 1, {"b"}));
   ASSERT_TRUE(runtime->fan_out("b", 1, {"a"}));
   const ActorHandle first = runtime->find("a").value();
@@ -1004,8 +936,7 @@ TEST(runtime, the_numbers_of_actors_go_round_without_meeting) {
   RuntimeOptions few;
   few.max_requests = 4;
   const auto runtime = Runtime::create(few).value();
-  const ActorHandle first = runtime->launch("first", Echo{}).value();
-  ASSERT_TRUE(first->activate());
+  const ActorHandle first = activated(runtime->launch("first", Echo{}));
   ASSERT_TRUE(first->deactivate());
   auto pending = runtime->request_later(*first, number(5)).value();
   ActorOptions tiny;
@@ -1030,8 +961,7 @@ struct Word {
 
 TEST(runtime, a_typed_actor_refuses_answers_of_another_type) {
   const auto runtime = make_runtime();
-  const ActorHandle echo = runtime->launch("echo", Echo{}).value();
-  ASSERT_TRUE(echo->activate());
+  const ActorHandle echo = activated(runtime->launch("echo", Echo{}));
   TypedActor<Number, Number> right(*runtime, echo);
   TypedActor<Word, Number> wrong(*runtime, echo);
   EXPECT_EQ(right.request(Number{4}, 10s).value().value, 4);
@@ -1066,4 +996,4 @@ TEST(runtime, large_payloads_travel_as_handles_and_stale_ones_are_found_out) {
 }
 
 }  // namespace
-}  // namespace cingulum::ring
+}  // namespace cingulum::ring::runtime_tests

@@ -14,6 +14,7 @@
 #include "ring/actor/runtime.hpp"
 #include "ring/queue/bulk_ring.hpp"
 #include "ring/queue/fast_ring.hpp"
+#include "support/long_tests.hpp"
 
 namespace cingulum::ring {
 namespace {
@@ -21,8 +22,7 @@ namespace {
 using namespace std::chrono_literals;
 
 std::uint64_t message_count(std::uint64_t quick) {
-  const char* text = std::getenv("CINGULUM_TEST_LONG");
-  if (text == nullptr || *text != '1') return quick;
+  if (!test::may_take_long()) return quick;
   const char* count = std::getenv("CINGULUM_TEST_MESSAGES");
   return count != nullptr ? std::strtoull(count, nullptr, 10) : 30'000'000;
 }

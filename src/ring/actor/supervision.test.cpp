@@ -9,28 +9,15 @@
 #include "base/log.hpp"
 #include "ring/actor/runtime.hpp"
 #include "ring/cpu/turn_schedule.hpp"
+#include "ring/small_actors.hpp"
+#include "support/long_tests.hpp"
 #include "support/own_child.hpp"
 
 namespace cingulum::ring::supervision_tests {
 namespace {
 
 using namespace std::chrono_literals;
-
-bool long_mode() {
-  const char* text = std::getenv("CINGULUM_TEST_LONG");
-  return text != nullptr && *text == '1';
-}
-
-struct Number {
-  static constexpr const char* message_name = "Number";
-  std::int64_t value = 0;
-};
-Message number(std::int64_t value) {
-  return make_message(Number{value});
-}
-std::int64_t value_of(const Message& message) {
-  return payload<Number>(message).value;
-}
+using namespace testing;  // NOLINT: small actors
 
 // Answers, and fails on negative numbers: with a code on even ones, by an exception on odd ones.
 struct Fragile {
@@ -48,15 +35,6 @@ struct Fragile {
     return 0;
   }
 };
-struct Echo {
-  template <class Context>
-  int operator()(Context& context) const {
-    Message message;
-    while (context.receive(message)) context.send(message);
-    return 0;
-  }
-};
-
 struct Stage {
   explicit Stage(std::uint64_t seed = 1) : schedule(seed) {
     RuntimeOptions options;
@@ -65,13 +43,9 @@ struct Stage {
     runtime = Runtime::create(options).value();
   }
   ActorHandle start(const char* name, RestartPolicy restart, std::uint32_t capacity = 64) {
-    ActorOptions options;
+    ActorOptions options = small(capacity);
     options.restart = restart;
-    options.inbox_capacity = capacity;
-    options.outbox_capacity = capacity;
-    ActorHandle actor = runtime->launch(name, Fragile{}, options).value();
-    EXPECT_TRUE(actor->activate());
-    return actor;
+    return activated(runtime->launch(name, Fragile{}, options));
   }
   void pass(Nanoseconds duration) {
     schedule.advance(duration);
@@ -216,10 +190,8 @@ struct FailsLate {
 // Virtual time that passes is felt at once: who waited for it has gone on when advance() comes back.
 TEST(supervision, a_body_that_waited_for_the_time_goes_on_as_it_passes) {
   Stage stage;
-  ActorOptions options;
-  options.inbox_capacity = options.outbox_capacity = 8;
-  const ActorHandle actor = stage.runtime->launch("late", FailsLate{&stage.schedule}, options).value();
-  ASSERT_TRUE(actor->activate());
+  ActorOptions options = small(8);
+  const ActorHandle actor = activated(stage.runtime->launch("late", FailsLate{&stage.schedule}, options));
   ASSERT_TRUE(actor->send(number(5)));
   stage.schedule.run_until_idle();
   const std::uint64_t turns = stage.schedule.turns();
@@ -234,13 +206,11 @@ TEST(supervision, a_body_that_waited_for_the_time_goes_on_as_it_passes) {
 
 TEST(supervision, a_circuit_that_opened_while_the_actor_was_deactivated_closes_behind_its_gate) {
   Stage stage;
-  ActorOptions options;
-  options.inbox_capacity = options.outbox_capacity = 8;
+  ActorOptions options = small(8);
   options.restart.kind = RestartKind::circuit_breaker;
   options.restart.max_restarts = 0;
   options.restart.cool_down = 10s;
-  const ActorHandle actor = stage.runtime->launch("late", FailsLate{&stage.schedule}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(stage.runtime->launch("late", FailsLate{&stage.schedule}, options));
   ASSERT_TRUE(actor->send(number(-1)));
   stage.schedule.run_until_idle();
   ASSERT_TRUE(actor->deactivate());
@@ -291,7 +261,7 @@ TEST(supervision, a_failing_neighbour_harms_nobody) {
 
 // Failures are injected at random places; every message is answered or counted.
 TEST(supervision, many_injected_failures_leave_no_wrong_count) {
-  const int rounds = long_mode() ? 300 : 10;
+  const int rounds = test::may_take_long() ? 300 : 10;
   std::uint64_t failures = 0;
   for (int seed = 1; seed <= rounds; ++seed) {
     Stage stage(static_cast<std::uint64_t>(seed));
@@ -324,7 +294,7 @@ TEST(supervision, many_injected_failures_leave_no_wrong_count) {
     failures += poisoned;
   }
   std::printf("%llu failures, no wrong count\n", static_cast<unsigned long long>(failures));
-  EXPECT_GE(failures, long_mode() ? 10000u : 200u);
+  EXPECT_GE(failures, test::may_take_long() ? 10000u : 200u);
 }
 
 TEST(supervision, one_seed_is_one_run_and_another_seed_another) {
@@ -363,14 +333,12 @@ struct Sleeper {
 TEST(supervision, stalls_are_found_in_time_and_nothing_else_is_taken_for_one) {
   Log::standard().set_level(LogLevel::error);
   Stage stage;
-  ActorOptions options;
-  options.inbox_capacity = options.outbox_capacity = 16;
+  ActorOptions options = small(16);
   options.stall_limit = 500ms;
-  const ActorHandle actor = stage.runtime->launch("sleeper", Sleeper{&stage.schedule}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(stage.runtime->launch("sleeper", Sleeper{&stage.schedule}, options));
   for (int i = 0; i < 400; ++i) stage.pass(5ms);
   EXPECT_EQ(actor->telemetry().stalls, 0u) << "idle for two seconds";
-  const int stalls = long_mode() ? 1000 : 50;
+  const int stalls = test::may_take_long() ? 1000 : 50;
   for (int i = 0; i < stalls; ++i) {
     ASSERT_TRUE(actor->send(number(3000)));
     stage.schedule.run_until_idle();
@@ -477,10 +445,7 @@ TEST(supervision, a_parked_actor_that_fails_is_seen_within_ten_milliseconds) {
   std::chrono::nanoseconds quickest = 1h;
   for (int i = 0; i < tries && quickest > 10ms; ++i) {
     const auto runtime = Runtime::create().value();
-    ActorOptions options;
-    options.inbox_capacity = options.outbox_capacity = 16;
-    const ActorHandle actor = runtime->launch("fragile", Fragile{}, options).value();
-    ASSERT_TRUE(actor->activate());
+    const ActorHandle actor = activated(runtime->launch("fragile", Fragile{}, small(16)));
     std::this_thread::sleep_for(5ms);  // it waits, and is parked
     const auto start = std::chrono::steady_clock::now();
     ASSERT_TRUE(actor->send(number(-1)));
@@ -498,11 +463,9 @@ TEST(supervision, a_failure_wakes_the_monitor) {
   RuntimeOptions seldom;
   seldom.monitor_interval = 1h;
   const auto runtime = Runtime::create(seldom).value();
-  ActorOptions options;
-  options.inbox_capacity = options.outbox_capacity = 16;
+  ActorOptions options = small(16);
   options.restart.kind = RestartKind::limited;
-  const ActorHandle actor = runtime->launch("fragile", Fragile{}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("fragile", Fragile{}, options));
   ASSERT_TRUE(actor->send(number(-1)));
   const auto answer = runtime->request(*actor, number(5), 60s);
   ASSERT_TRUE(answer) << answer.error().message();
@@ -512,13 +475,11 @@ TEST(supervision, a_failure_wakes_the_monitor) {
 
 TEST(supervision, the_monitor_restarts_freely_running_actors) {
   const auto runtime = Runtime::create().value();
-  ActorOptions options;
-  options.inbox_capacity = options.outbox_capacity = 16;
+  ActorOptions options = small(16);
   options.restart.kind = RestartKind::limited;
   options.restart.max_restarts = 1000;
   options.restart.max_back_off = 200us;
-  const ActorHandle actor = runtime->launch("fragile", Fragile{}, options).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("fragile", Fragile{}, options));
   for (std::int64_t i = 0; i < 50; ++i) {
     ASSERT_TRUE(actor->send(number(-1)));
     ASSERT_EQ(value_of(runtime->request(*actor, number(i), 30s).value()), i);
@@ -543,8 +504,7 @@ struct Stubborn {
 TEST(supervision, a_body_that_ignores_stop_is_left_behind_and_reported) {
   auto let_go = std::make_unique<std::atomic<bool>>(false);
   const auto runtime = Runtime::create().value();
-  const ActorHandle actor = runtime->launch("stubborn", Stubborn{let_go.get()}).value();
-  ASSERT_TRUE(actor->activate());
+  const ActorHandle actor = activated(runtime->launch("stubborn", Stubborn{let_go.get()}));
   ASSERT_TRUE(actor->send(number(1)));
   while (actor->telemetry().received == 0) std::this_thread::sleep_for(1ms);
   const auto report = runtime->terminate("stubborn", Termination::discard(20ms));
@@ -587,10 +547,8 @@ struct OneShot {
 
 TEST(supervision, a_body_that_returns_by_itself_has_ended_and_its_queue_is_counted) {
   Stage stage;
-  ActorOptions options;
-  options.inbox_capacity = options.outbox_capacity = 8;
-  const ActorHandle actor = stage.runtime->launch("once", OneShot{}, options).value();
-  ASSERT_TRUE(actor->activate());
+  ActorOptions options = small(8);
+  const ActorHandle actor = activated(stage.runtime->launch("once", OneShot{}, options));
   ASSERT_TRUE(actor->deactivate());
   for (std::int64_t i = 0; i < 4; ++i) ASSERT_TRUE(actor->send(number(i)));
   ASSERT_TRUE(actor->reactivate());
@@ -640,8 +598,7 @@ TEST(supervision, bodies_that_fail_again_at_once_are_drained_to_the_end) {
   options.restart.back_off = options.restart.max_back_off = 10s;
   for (int round = 0; round < 300; ++round) {
     const auto runtime = Runtime::create().value();
-    const ActorHandle actor = runtime->launch("fragile", FailAtNegative{}, options).value();
-    ASSERT_TRUE(actor->activate());
+    const ActorHandle actor = activated(runtime->launch("fragile", FailAtNegative{}, options));
     for (int i = 0; i < 6; ++i) ASSERT_TRUE(actor->send(number(i % 2 == 0 ? -1 : i)));
     while (actor->telemetry().failures == 0) std::this_thread::yield();
     const auto report = actor->terminate(Termination::drain(20s));

@@ -17,8 +17,10 @@
 #include "ring/child/child_service.hpp"
 #include "ring/resident/look_again.hpp"
 #include "ring/resident_bodies.hpp"
+#include "ring/small_actors.hpp"
 #include "ring/stream_stories.hpp"
 #include "support/each_device.hpp"
+#include "support/long_tests.hpp"
 
 namespace cingulum::ring {
 namespace {
@@ -226,12 +228,7 @@ class ChildProcesses : public ::testing::Test {
   }
   template <class Body>
   ActorHandle run(const std::string& name, const char* body_name, const Body& body, const ActorOptions& options = {}) {
-    auto actor = host_->launch(*runtime_, name, body_name, body, RingKind::fast, options);
-    EXPECT_TRUE(actor) << (actor ? "" : actor.error().message());
-    if (!actor) return nullptr;
-    const Status active = (*actor)->activate();
-    EXPECT_TRUE(active) << (active ? "" : active.error().message());
-    return *actor;
+    return testing::activated(host_->launch(*runtime_, name, body_name, body, RingKind::fast, options));
   }
   static Message message(std::uint64_t number) { return make_message(numbered(number)); }
   static std::uint64_t number_of(const Result<Message>& got) {
@@ -239,12 +236,7 @@ class ChildProcesses : public ::testing::Test {
     return got ? payload<Numbered>(*got).number : ~std::uint64_t{0};
   }
   static bool comes_true(const std::function<bool()>& what, Nanoseconds patience = 10s) {
-    const std::uint64_t deadline = deadline_from_now(patience);
-    while (!what()) {
-      if (steady_now_ns() > deadline) return false;
-      std::this_thread::sleep_for(1ms);
-    }
-    return true;
+    return testing::comes_true(what, patience);
   }
   static ActorOptions restarting() {
     ActorOptions options;
@@ -253,11 +245,6 @@ class ChildProcesses : public ::testing::Test {
     options.restart.max_back_off = 10ms;
     options.stall_limit = 200ms;
     return options;
-  }
-  // The goal's 20 rounds instead of a few.
-  static bool is_long() {
-    const char* const text = std::getenv("CINGULUM_TEST_LONG");
-    return text != nullptr && *text == '1';
   }
 
   std::unique_ptr<Runtime> runtime_;
@@ -289,7 +276,7 @@ TEST_F(ChildProcesses, a_body_that_ends_the_process_is_reported_and_its_actors_r
   const auto doomed = run("doomed", "abort_at", AbortAt{13}, restarting());
   const auto neighbour = run("neighbour", "echo", Echo{}, restarting());
   ASSERT_TRUE(doomed && neighbour);
-  const int rounds = is_long() ? 20 : 3;
+  const int rounds = test::may_take_long() ? 20 : 3;
   for (int round = 0; round < rounds; ++round) {
     ASSERT_EQ(number_of(runtime_->request("doomed", message(1), 5s)), 1u);
     const auto failed = runtime_->request("doomed", message(13), 5s);
@@ -342,7 +329,7 @@ TEST_F(ChildProcesses, a_body_that_never_returns_is_ended_with_its_process_when_
   start(true);
   const auto endless = run("endless", "endless_at", EndlessAt{13}, restarting());
   ASSERT_TRUE(endless);
-  const int rounds = is_long() ? 20 : 1;
+  const int rounds = test::may_take_long() ? 20 : 1;
   for (int round = 0; round < rounds; ++round) {
     ASSERT_EQ(number_of(runtime_->request("endless", message(1), 5s)), 1u);
     const std::uint64_t start_ns = steady_now_ns();

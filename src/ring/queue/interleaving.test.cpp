@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "ring/queue/bulk_ring.hpp"
 #include "ring/queue/fast_ring.hpp"
 #include "ring/queue/mpsc_ring.hpp"
 #include "ring/queue/waiting.hpp"
 #include "support/interleaver.hpp"
+#include "support/long_tests.hpp"
 
 namespace cingulum::ring {
 namespace {
@@ -18,11 +17,6 @@ using test::Interleaver;
 using test::SteppedAtomics;
 using test::SteppedValue;
 using Findings = Interleaver::Findings;
-
-bool long_mode() {
-  const char* text = std::getenv("CINGULUM_TEST_LONG");
-  return text != nullptr && *text == '1';
-}
 
 constexpr std::uint64_t torn = 1u << 30;  // in a list of what was read: a value whose halves do not fit
 constexpr std::uint64_t lost_mark = 1u << 29;
@@ -92,7 +86,7 @@ TEST(interleaving, a_bulk_ring_delivers_all_in_order_under_every_schedule) {
       memory.writer.position = start;
       memory.reader.position = start;
       const BulkRingView<SteppedValue> view{memory.slots, &memory.writer, &memory.reader, capacity};
-      const std::uint32_t count = capacity + (long_mode() ? 3 : 1);
+      const std::uint32_t count = capacity + (test::may_take_long() ? 3 : 1);
       Interleaver all(&memory, sizeof(memory));
       all.add_thread([=](Findings&) {
         BulkWriter<SteppedValue, SteppedAtomics> writer(view, start);
@@ -156,7 +150,8 @@ TEST(interleaving, a_fast_ring_delivers_all_in_order_under_every_schedule) {
       const std::uint64_t start = start_of(capacity, at_wrap);
       memory.reader.position = start;
       const FastRingView<Pair> view{memory.slots, &memory.writer, &memory.reader, capacity};
-      const std::uint32_t count = capacity + (long_mode() ? 2 : 1);  // crosses the wrap when it begins one lap before
+      // Crosses the wrap when it begins one lap before.
+      const std::uint32_t count = capacity + (test::may_take_long() ? 2 : 1);
       Interleaver all(&memory, sizeof(memory));
       all.add_thread([=](Findings&) {
         FastWriter<Pair, SteppedAtomics> writer(view, start);
@@ -206,7 +201,7 @@ TEST(interleaving, an_overwriting_fast_ring_counts_exactly_what_it_lost) {
         }
       }
       const FastRingView<Pair> view{memory.slots, &memory.writer, &memory.reader, capacity};
-      const std::uint32_t count = capacity + (long_mode() ? 4 : 2);
+      const std::uint32_t count = capacity + (test::may_take_long() ? 4 : 2);
       Interleaver all(&memory, sizeof(memory));
       all.add_thread([=](Findings&) {
         FastWriter<Pair, SteppedAtomics> writer(view, start);
@@ -259,7 +254,8 @@ TEST(interleaving, two_writers_lose_nothing_under_every_schedule) {
       const std::uint64_t start = start_of(capacity, at_wrap);
       const SteppedMpsc::View view{memory.slots, &memory.tail, &position, capacity};
       if (at_wrap) SteppedMpsc::prepare(view, start);
-      const std::uint32_t total = capacity == 1 && !long_mode() ? 2 : 3;  // messages; one slot makes many schedules
+      // Messages; one slot makes many schedules.
+      const std::uint32_t total = capacity == 1 && !test::may_take_long() ? 2 : 3;
       Interleaver all(&memory, sizeof(memory));
       for (std::uint32_t w = 1; w <= 2; ++w) {
         const std::uint32_t count = w <= total - 2 ? 2 : 1;

@@ -7,9 +7,7 @@
 
 #include "ring/ability_bodies.hpp"
 #include "ring/actor/reply_buffer.hpp"
-#include "ring/resident/resident_grid.hpp"
-#include "ring/resident_programs.hpp"
-#include "support/each_device.hpp"
+#include "ring/each_grid.hpp"
 
 namespace cingulum::ring::ability_tests {
 namespace {
@@ -20,6 +18,7 @@ using testing::BlockDigest;
 using testing::Large;
 using testing::LargeAnswers;
 using testing::NewestWins;
+using testing::number_of;
 using testing::Numbered;
 using testing::numbered;
 using testing::Peeker;
@@ -29,32 +28,19 @@ using testing::Spread;
 constexpr std::uint32_t buffer_count = 4;
 constexpr std::uint64_t buffer_bytes = 4096;
 
-class Abilities : public ::testing::TestWithParam<const char*> {
+class Abilities : public testing::EachGrid {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(runtime_, Runtime::create());
+    EachGrid::SetUp();
     if (is("cpu")) return;
-    auto backend = testing::make_ability_backend(GetParam());
-    if (!backend) {
-      if (cingulum::testing::is_required(GetParam())) FAIL() << backend.error().message();
-      GTEST_SKIP() << backend.error().message();
-    }
     GridOptions options;
     options.seats = 4;
     options.lanes = is("lanes") ? 64 : 128;
     options.time_limit = 60s;
     options.reply_buffers = buffer_count;
     options.reply_buffer_bytes = buffer_bytes;
-    if (!is("cuda")) options.longest_nap_ns = 50000;  // threads on few processors
-    ASSERT_OK_AND_ASSIGN(grid_, ResidentGrid::open(std::move(*backend), options));
+    open_on(testing::make_ability_backend(GetParam()), options);
   }
-  void TearDown() override {
-    if (runtime_) static_cast<void>(runtime_->shutdown(Termination::discard()));
-    if (grid_) {
-      EXPECT_TRUE(grid_->close());
-    }
-  }
-  [[nodiscard]] bool is(std::string_view place) const { return place == GetParam(); }
   [[nodiscard]] std::uint32_t most_seats() const { return is("cpu") ? 1 : 4; }
   [[nodiscard]] std::vector<RingKind> kinds() const {
     return is("cpu") ? std::vector{RingKind::fast} : std::vector{RingKind::fast, RingKind::bulk};
@@ -71,22 +57,7 @@ class Abilities : public ::testing::TestWithParam<const char*> {
   template <class Body>
   ActorHandle start(const char* body_name, const Body& body, const ActorOptions& options = {},
                     RingKind kind = RingKind::fast) {
-    auto actor = launch(body_name, body_name, body, options, kind);
-    EXPECT_TRUE(actor) << (actor ? "" : actor.error().message());
-    if (!actor) return nullptr;
-    const Status active = (*actor)->activate();
-    EXPECT_TRUE(active) << (active ? "" : active.error().message());
-    return *actor;
-  }
-  static Message message(std::uint64_t number) { return make_message(numbered(number)); }
-  static std::uint64_t number_of(const Result<Message>& got) {
-    if (!got) {
-      ADD_FAILURE() << got.error().message();
-      return ~std::uint64_t{0};
-    }
-    EXPECT_TRUE(holds<Numbered>(*got));
-    EXPECT_TRUE(testing::is_whole(payload<Numbered>(*got)));
-    return payload<Numbered>(*got).number;
+    return testing::activated(launch(body_name, body_name, body, options, kind));
   }
   static void expect_large(const Message& answer, const ReplyBuffer& buffer, std::uint64_t number, std::uint64_t part) {
     ASSERT_TRUE(holds<Large>(answer));
@@ -112,9 +83,6 @@ class Abilities : public ::testing::TestWithParam<const char*> {
     ASSERT_TRUE(last);
     EXPECT_EQ(payload<Numbered>(*last).number, number);
   }
-
-  std::unique_ptr<Runtime> runtime_;
-  std::shared_ptr<ResidentGrid> grid_;
 };
 CGL_FOR_DEVICES(Abilities, "cpu", "emulated", "lanes", "cuda");
 

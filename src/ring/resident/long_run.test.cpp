@@ -13,6 +13,7 @@
 #include "ring/resident_programs.hpp"
 #include "ring/telemetry/telemetry_export.hpp"
 #include "support/each_device.hpp"
+#include "support/long_tests.hpp"
 
 namespace cingulum::ring {
 namespace {
@@ -97,8 +98,7 @@ TEST_P(LongRuns, take_no_more_memory_threads_or_descriptors_at_the_end_than_at_t
       GTEST_SKIP() << backend.error().message();
     }
   }
-  const char* const text = std::getenv("CINGULUM_TEST_LONG");
-  const bool is_long = text != nullptr && *text == '1';
+  const bool is_long = test::may_take_long();
   const char* const wanted = std::getenv("CINGULUM_TEST_RING_SECONDS");
   const auto seconds = std::chrono::seconds(wanted != nullptr ? std::strtol(wanted, nullptr, 10) : 1800);
   const std::uint64_t least = is_on_cpu() ? 100 : std::string_view(GetParam()) == "cuda" ? 20 : 40;

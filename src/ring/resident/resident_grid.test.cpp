@@ -8,11 +8,10 @@
 #include <random>
 #include <thread>
 
+#include "ring/each_grid.hpp"
 #include "ring/resident/emulated_backend.hpp"
 #include "ring/resident/resident_actor.hpp"
 #include "ring/resident_bodies.hpp"
-#include "ring/resident_programs.hpp"
-#include "support/each_device.hpp"
 #include "support/own_child.hpp"
 
 namespace cingulum::ring {
@@ -28,6 +27,7 @@ using testing::Echo;
 using testing::FailEvery;
 using testing::Flood;
 using testing::LookUp;
+using testing::number_of;
 using testing::Numbered;
 using testing::numbered;
 using testing::Sum;
@@ -40,63 +40,23 @@ std::uint64_t count_from_environment(const char* name, std::uint64_t otherwise) 
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-class ResidentGrids : public ::testing::TestWithParam<const char*> {
+class ResidentGrids : public testing::EachGrid {
  protected:
-  void SetUp() override { ASSERT_OK_AND_ASSIGN(runtime_, Runtime::create()); }
-  // Skips, or fails where this device is required.
   void open(GridOptions options = {}) {
-    auto backend = testing::make_test_backend(GetParam());
-    if (!backend) {
-      if (cingulum::testing::is_required(GetParam())) FAIL() << backend.error().message();
-      GTEST_SKIP() << backend.error().message();
-    }
     if (options.time_limit == 0ns) options.time_limit = 20s;
-    if (is_emulated()) {
-      options.seats = std::min(options.seats, 8u);
-      options.longest_nap_ns = 50000;  // threads on few processors
-    }
-    ASSERT_OK_AND_ASSIGN(grid_, ResidentGrid::open(std::move(*backend), options));
+    if (is_emulated()) options.seats = std::min(options.seats, 8u);
+    open_on(testing::make_test_backend(GetParam()), options);
   }
-  void TearDown() override {
-    if (runtime_) static_cast<void>(runtime_->shutdown(Termination::discard()));
-    if (grid_) {
-      EXPECT_TRUE(grid_->close());
-    }
-  }
-  [[nodiscard]] bool is_emulated() const { return std::string_view(GetParam()) != "cuda"; }
+  [[nodiscard]] bool is_emulated() const { return !is("cuda"); }
 
   template <class Body>
   ActorHandle start(const std::string& name, const char* body_name, const Body& body, RingKind kind = RingKind::fast,
                     const ActorOptions& options = {}) {
-    auto actor = grid_->launch(*runtime_, name, body_name, body, kind, options);
-    EXPECT_TRUE(actor) << (actor ? "" : actor.error().message());
-    if (!actor) return nullptr;
-    const Status active = (*actor)->activate();
-    EXPECT_TRUE(active) << (active ? "" : active.error().message());
-    return *actor;
-  }
-  static Message message(std::uint64_t number) { return make_message(numbered(number)); }
-  static std::uint64_t number_of(const Result<Message>& got) {
-    if (!got) {
-      ADD_FAILURE() << got.error().message();
-      return ~std::uint64_t{0};
-    }
-    EXPECT_TRUE(holds<Numbered>(*got));
-    const auto value = payload<Numbered>(*got);
-    EXPECT_TRUE(testing::is_whole(value)) << "message " << value.number << " is torn";
-    return value.number;
+    return testing::activated(grid_->launch(*runtime_, name, body_name, body, kind, options));
   }
   static bool comes_true(const std::function<bool()>& what, Nanoseconds patience = 5s) {
-    const std::uint64_t deadline = deadline_from_now(patience);
-    while (!what()) {
-      if (steady_now_ns() > deadline) return false;
-      std::this_thread::sleep_for(1ms);
-    }
-    return true;
+    return testing::comes_true(what, patience);
   }
-
-  std::unique_ptr<Runtime> runtime_;
-  std::shared_ptr<ResidentGrid> grid_;
 };
 CGL_FOR_DEVICES(ResidentGrids, "emulated", "cuda");
 

@@ -1,8 +1,7 @@
 // Requests with several answers on a resident grid, emulated and on CUDA.
 #include <gtest/gtest.h>
 
-#include "ring/resident/resident_grid.hpp"
-#include "ring/resident_programs.hpp"
+#include "ring/each_grid.hpp"
 #include "ring/stream_stories.hpp"
 
 namespace cingulum::ring::resident_stream_tests {
@@ -15,36 +14,20 @@ using testing::Parts;
 using testing::PartsThenFail;
 using testing::Repeat;
 
-class ResidentStreams : public ::testing::TestWithParam<const char*> {
+class ResidentStreams : public testing::EachGrid {
  protected:
   void SetUp() override {
-    ASSERT_OK_AND_ASSIGN(runtime_, Runtime::create());
-    auto backend = testing::make_test_backend(GetParam());
-    if (!backend) {
-      if (cingulum::testing::is_required(GetParam())) FAIL() << backend.error().message();
-      GTEST_SKIP() << backend.error().message();
-    }
+    EachGrid::SetUp();
     GridOptions options;
     options.seats = 4;
     options.time_limit = 60s;
-    if (std::string_view(GetParam()) != "cuda") options.longest_nap_ns = 50000;  // threads on few processors
-    ASSERT_OK_AND_ASSIGN(grid_, ResidentGrid::open(std::move(*backend), options));
-  }
-  void TearDown() override {
-    if (runtime_) static_cast<void>(runtime_->shutdown(Termination::discard()));
-    if (grid_) {
-      EXPECT_TRUE(grid_->close());
-    }
+    open_on(testing::make_test_backend(GetParam()), options);
   }
   template <class Body>
   ActorHandle start(const char* body_name, const Body& body, RingKind kind = RingKind::fast,
                     const ActorOptions& options = {}) {
-    auto actor = grid_->launch(*runtime_, body_name, body_name, body, kind, options);
-    EXPECT_TRUE(actor && (*actor)->activate());
-    return actor ? *actor : nullptr;
+    return testing::activated(grid_->launch(*runtime_, body_name, body_name, body, kind, options));
   }
-  std::unique_ptr<Runtime> runtime_;
-  std::shared_ptr<ResidentGrid> grid_;
 };
 CGL_FOR_DEVICES(ResidentStreams, "emulated", "cuda");
 

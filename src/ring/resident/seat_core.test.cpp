@@ -13,6 +13,7 @@
 #include "ring/ability_bodies.hpp"
 #include "ring/lanes/lane_bodies.hpp"
 #include "ring/lanes/lane_grid.hpp"
+#include "support/long_tests.hpp"
 
 namespace cingulum::ring::seat_core_tests {
 namespace {
@@ -43,8 +44,7 @@ void for_every_seed(Story&& story) {
     EXPECT_EQ(story(seed), "") << "seed " << seed;
     return;
   }
-  const char* const is_long = std::getenv("CINGULUM_TEST_LONG");
-  const std::uint64_t seeds = is_long != nullptr && std::string_view(is_long) == "1" ? long_seeds : quick_seeds;
+  const std::uint64_t seeds = test::may_take_long() ? long_seeds : quick_seeds;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     ASSERT_EQ(story(seed), "") << "seed " << seed;
   }
@@ -76,6 +76,25 @@ struct Draw {
 
   std::mt19937_64 random;
 };
+
+// What a test fixes of a grid; the seed draws the rest.
+struct FixedOptions {
+  std::uint32_t seats = 1;
+  std::optional<std::uint32_t> eager_polls = {};
+  std::uint64_t park_after_ns = 0;
+};
+// A story about a grid that is not launched yet.
+template <class Story>
+void for_every_grid(const FixedOptions& fixed, Story&& story) {
+  for_every_seed([&](std::uint64_t seed) -> std::string {
+    Draw draw(seed);
+    LaneGrid::Options options = draw.options(seed, fixed.seats);
+    options.eager_polls = fixed.eager_polls.value_or(options.eager_polls);
+    options.park_after_ns = fixed.park_after_ns;
+    LaneGrid grid(options);
+    return story(grid, draw);
+  });
+}
 
 Message numbered_message(std::uint64_t number, std::uint32_t marks = 0, std::uint64_t correlation = 0) {
   Message message = make_message(numbered(number), correlation);
@@ -137,6 +156,18 @@ std::string drain_and_close(LaneGrid& grid, std::uint32_t seat, std::uint64_t re
   STORY_CHECK(grid.command(seat, SeatCommand::vacate, {SeatState::vacant}));
   STORY_CHECK(grid.close());
   STORY_CHECK(grid.state(seat) == SeatState::left);
+  return "";
+}
+
+// As many answers as messages, then the end of the actor and of the block.
+template <class Answer>
+std::string exchange_and_close(LaneGrid& grid, Draw& draw, std::uint64_t count, Answer&& answer) {
+  const std::string wrong = exchange(grid, draw, 0, 0, count, answer);
+  return wrong.empty() ? drain_and_close(grid, 0, count, count) : wrong;
+}
+
+std::string close(LaneGrid& grid) {
+  STORY_CHECK(grid.close());
   return "";
 }
 
@@ -223,40 +254,27 @@ TEST(LaneSchedulers, are_told_of_every_access_of_a_seat) {
 }
 
 TEST(SeatLanes, an_echo_answers_every_message_whole_and_in_order) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::echo, Echo{}, draw.rings());
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     STORY_EQUAL(grid.seat(0).counters.started, 1);
-    const std::string wrong = exchange(grid, draw, 0, 0, 80, [](std::uint64_t i) { return i; });
-    return wrong.empty() ? drain_and_close(grid, 0, 80, 80) : wrong;
+    return exchange_and_close(grid, draw, 80, [](std::uint64_t i) { return i; });
   });
 }
 
 TEST(SeatLanes, all_lanes_are_given_the_same_message) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::agree, Agree{static_cast<std::uint32_t>(draw.below(2))}, draw.rings());
-    grid.launch();
-    STORY_CHECK(grid.run(0));
-    const std::string wrong = exchange(grid, draw, 0, 0, 60, [](std::uint64_t i) { return i; });
-    return wrong.empty() ? drain_and_close(grid, 0, 60, 60) : wrong;
+    STORY_CHECK(grid.start({0}));
+    return exchange_and_close(grid, draw, 60, [](std::uint64_t i) { return i; });
   });
 }
 
 // One message at a time, so that the ring that spoke last is waited for alone (take_eagerly).
 TEST(SeatLanes, a_message_that_follows_an_answer_at_once_is_given_to_all_lanes) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid::Options options = draw.options(seed);
-    options.eager_polls = 64;
-    LaneGrid grid(options);
+  for_every_grid({.eager_polls = 64}, [](LaneGrid& grid, Draw&) -> std::string {
     grid.plan(0, LaneBody::agree, Agree{}, {RingKind::fast, 32, 32, false});
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     for (std::uint64_t i = 0; i < 60; ++i) {
       STORY_CHECK(grid.send(0, numbered_message(i, mark_request, 1000 + i)));
       const std::optional<Message> answer = grid.receive(0);
@@ -279,8 +297,7 @@ TEST(SeatLanes, looks_over_the_bus_are_put_off_when_messages_follow_their_answer
     for (const bool at_leisure : {true, false}) {
       LaneGrid grid(options);
       grid.plan(0, LaneBody::echo, Echo{}, {RingKind::fast, 32, 32, false});
-      grid.launch();
-      STORY_CHECK(grid.run(0));
+      STORY_CHECK(grid.start({0}));
       const std::uint64_t count = at_leisure ? 10 : 40;
       for (std::uint64_t i = 0; i < count; ++i) {
         STORY_CHECK(grid.send(0, numbered_message(i)));
@@ -306,31 +323,24 @@ TEST(SeatLanes, looks_over_the_bus_are_put_off_when_messages_follow_their_answer
 }
 
 TEST(SeatLanes, batches_are_answered_by_all_lanes_through_either_kind_of_outbox) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     LaneGrid::Rings rings = draw.rings();
     rings.kind = RingKind::bulk;
     rings.inbox = draw.one_of({4u, 64u, 512u});
     rings.outbox = draw.one_of({2u, 16u, 128u});
     rings.is_bulk_to_fast = draw.below(2) == 0;
     grid.plan(0, LaneBody::batch_echo, BatchEcho{}, rings);
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     const std::uint64_t count = rings.inbox == 512 ? 700 : 150;  // more than a batch
-    const std::string wrong = exchange(grid, draw, 0, 0, count, [](std::uint64_t i) { return i; });
-    return wrong.empty() ? drain_and_close(grid, 0, count, count) : wrong;
+    return exchange_and_close(grid, draw, count, [](std::uint64_t i) { return i; });
   });
 }
 
 // Also where the inbox holds one message: its writer sees that there is room while the body looks for the next.
 TEST(SeatLanes, a_look_at_the_next_message_is_given_to_all_lanes_and_leaves_it_there) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::peeker, Peeker{}, draw.rings());
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     constexpr std::uint64_t count = 30;
     STORY_CHECK(grid.send(0, numbered_message(1)));
     for (std::uint64_t i = 2; i <= count; ++i) {
@@ -345,17 +355,14 @@ TEST(SeatLanes, a_look_at_the_next_message_is_given_to_all_lanes_and_leaves_it_t
 }
 
 TEST(SeatLanes, reply_buffers_hold_what_all_lanes_wrote_and_are_taken_again_when_they_are_given_back) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     LaneGrid::Rings rings = draw.rings();
     rings.outbox = draw.one_of({4u, 16u});
     grid.plan(0, LaneBody::large_answers, LargeAnswers{}, rings);
     const std::uint32_t buffers = draw.one_of({1u, 2u, 4u});
     constexpr std::uint32_t words = 80;
     grid.add_replies(0, buffers, words);
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     constexpr std::uint64_t parts = 12;
     STORY_CHECK(grid.send(0, numbered_message(parts)));
     std::vector<BufferHandle> held;
@@ -398,8 +405,7 @@ TEST(SeatLanes, several_seats_work_on_one_message_fail_together_and_start_again)
     body.which_seat = static_cast<std::uint32_t>(draw.below(seats));
     for (std::uint32_t i = 0; i < seats; ++i) grid.plan(i, LaneBody::spread, body, {RingKind::fast, 16, 16, false});
     grid.join_seats(seats);
-    grid.launch();
-    for (const std::uint32_t i : {1u, 0u, 2u}) STORY_CHECK(grid.run(i));
+    STORY_CHECK(grid.start({1, 0, 2}));
     for (int round = 0; round < 3; ++round) {
       for (std::uint64_t number = 200; number < 204; ++number) {  // more than lanes of all seats
         STORY_CHECK(grid.send(0, numbered_message(number)));
@@ -418,39 +424,31 @@ TEST(SeatLanes, several_seats_work_on_one_message_fail_together_and_start_again)
     STORY_EQUAL(grid.seat(0).counters.received, 15);
     STORY_EQUAL(grid.seat(0).counters.sent, 12);
     for (std::uint32_t i = 0; i < seats; ++i) STORY_CHECK(grid.command(i, SeatCommand::vacate, {SeatState::vacant}));
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
 TEST(SeatLanes, lanes_share_the_work_of_a_message) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::sum, Sum{}, draw.rings());
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     std::uint64_t sum = 0;
-    const std::string wrong = exchange(grid, draw, 0, 0, 40, [&](std::uint64_t i) {
+    return exchange_and_close(grid, draw, 40, [&](std::uint64_t i) {
       sum += i + (i == 0 ? 0 : i * (i - 1) / 2);
       return sum;
     });
-    return wrong.empty() ? drain_and_close(grid, 0, 40, 40) : wrong;
   });
 }
 
 TEST(SeatLanes, messages_pass_through_wires_between_seats) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed, 3));
+  for_every_grid({.seats = 3}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::add, Add{1}, draw.rings());
     grid.plan(1, LaneBody::add, Add{100}, draw.rings());
     grid.plan(2, LaneBody::agree, Agree{}, draw.rings());
     const std::uint32_t capacity = draw.one_of({1u, 2u, 16u, 32u});
     grid.wire(0, 0, 1, capacity);
     grid.wire(1, 0, 2, capacity);
-    grid.launch();
-    for (std::uint32_t seat : {2u, 1u, 0u}) STORY_CHECK(grid.run(seat));
+    STORY_CHECK(grid.start({2, 1, 0}));
     const std::string wrong = exchange(
         grid, draw, 0, 2, 40, [](std::uint64_t i) { return i + 101; }, false);
     if (!wrong.empty()) return wrong;
@@ -458,15 +456,12 @@ TEST(SeatLanes, messages_pass_through_wires_between_seats) {
     STORY_EQUAL(grid.seat(0).counters.emitted, 40);
     STORY_EQUAL(grid.seat(1).counters.emitted, 40);
     STORY_EQUAL(grid.seat(2).counters.received, 40);
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
 TEST(SeatLanes, a_seat_fans_out_to_several_and_hears_from_several) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed, 3));
+  for_every_grid({.seats = 3}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::add, Add{5}, draw.rings());
     grid.plan(1, LaneBody::echo, Echo{}, draw.rings());
     grid.plan(2, LaneBody::echo, Echo{}, draw.rings());
@@ -474,8 +469,7 @@ TEST(SeatLanes, a_seat_fans_out_to_several_and_hears_from_several) {
     grid.wire(0, 1, 1, capacity);  // port 1 has two readers
     grid.wire(0, 1, 2, capacity);
     grid.wire(1, 0, 2, capacity);  // and the second of them gets messages from the first, too
-    grid.launch();
-    for (std::uint32_t seat : {2u, 1u, 0u}) STORY_CHECK(grid.run(seat));
+    STORY_CHECK(grid.start({2, 1, 0}));
     const std::uint64_t count = 20;
     std::uint64_t sent = 0;
     std::uint64_t own = 0;
@@ -492,29 +486,24 @@ TEST(SeatLanes, a_seat_fans_out_to_several_and_hears_from_several) {
       return own == count && total == 2 * count;
     }));
     for (std::uint64_t i = 5; i < 25; ++i) STORY_EQUAL(received[i], 2);
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
 TEST(SeatLanes, two_seats_bounce_a_message) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed, 2));
+  for_every_grid({.seats = 2}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::bounce, Bounce{}, draw.rings());
     grid.plan(1, LaneBody::bounce, Bounce{}, draw.rings());
     const std::uint32_t capacity = draw.one_of({1u, 16u, 32u});
     grid.wire(0, 1, 1, capacity);
     grid.wire(1, 1, 0, capacity);
-    grid.launch();
-    STORY_CHECK(grid.run(0) && grid.run(1));
+    STORY_CHECK(grid.start({0, 1}));
     STORY_CHECK(grid.send(0, numbered_message(60)));
     STORY_EQUAL(number_of(grid.receive(0)), 0);
     STORY_CHECK(grid.command(0, SeatCommand::stop, {SeatState::ended}));
     STORY_CHECK(grid.command(1, SeatCommand::stop, {SeatState::ended}));
     STORY_EQUAL(grid.seat(0).counters.emitted + grid.seat(1).counters.emitted, 60);
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
@@ -530,8 +519,7 @@ TEST(SeatLanes, a_failed_body_tells_what_it_worked_on_and_every_lane_starts_agai
     }
     LaneGrid grid(options);
     grid.plan(0, LaneBody::count_starts, CountStarts{4}, rings);
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     const std::uint32_t lanes = grid.lanes().lanes();
     std::uint64_t failures = 0;
     for (std::uint64_t i = 0; i < 24; ++i) {
@@ -568,14 +556,11 @@ TEST(SeatLanes, a_failed_body_tells_what_it_worked_on_and_every_lane_starts_agai
 // Messages by the batch: the body fails in the middle of one, and what it had not been given is given after the
 // restart.
 TEST(SeatLanes, a_restart_in_the_middle_of_a_batch_loses_nothing_but_the_message_that_failed) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     LaneGrid::Rings rings = draw.rings();
     rings.inbox = 64;
     grid.plan(0, LaneBody::fail_every, FailEvery{5, 7}, rings);
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     std::uint64_t sent = 0;
     std::uint64_t next = 0;
     std::uint64_t failures = 0;
@@ -602,15 +587,12 @@ TEST(SeatLanes, a_restart_in_the_middle_of_a_batch_loses_nothing_but_the_message
 }
 
 TEST(SeatLanes, a_deactivated_seat_delivers_nothing_and_goes_on_where_it_was) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     LaneGrid::Rings rings = draw.rings();
     rings.inbox = std::max(rings.inbox, 4u);
     rings.outbox = std::max(rings.outbox, 4u);
     grid.plan(0, LaneBody::agree, Agree{static_cast<std::uint32_t>(draw.below(2))}, rings);
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     std::uint64_t next = 0;
     for (int round = 0; round < 5; ++round) {
       STORY_CHECK(grid.command(0, SeatCommand::hold, {SeatState::held}));
@@ -630,9 +612,7 @@ TEST(SeatLanes, a_deactivated_seat_delivers_nothing_and_goes_on_where_it_was) {
 // In the middle of traffic, messages of a batch staged: the seat says that it is held when it has given those, and from
 // then on the body is given nothing.
 TEST(SeatLanes, a_seat_that_says_it_is_held_has_no_message_staged) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     LaneGrid::Rings rings = draw.rings();
     rings.inbox = 64;
     rings.outbox = 64;
@@ -640,8 +620,7 @@ TEST(SeatLanes, a_seat_that_says_it_is_held_has_no_message_staged) {
     rings.is_bulk_to_fast = rings.kind == RingKind::bulk && draw.below(4) != 0;
     if (rings.kind == RingKind::fast || rings.is_bulk_to_fast) rings.outbox = 2;
     grid.plan(0, LaneBody::echo, Echo{}, rings);
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     std::uint64_t next = 0;
     for (std::uint64_t i = 0; i < 40; ++i) STORY_CHECK(grid.put(0, numbered_message(i)));
     grid.turns(static_cast<std::uint32_t>(draw.below(60)));
@@ -676,9 +655,7 @@ TEST(SeatLanes, a_seat_that_says_it_is_held_has_no_message_staged) {
 
 // With nobody who reads, the body waits for room when it is stopped; a new actor on the seat begins with nothing of it.
 TEST(SeatLanes, a_stop_ends_a_body_that_waits_for_room_and_the_seat_serves_another) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     LaneGrid::Rings rings = draw.rings();
     rings.inbox = 64;
     rings.outbox = draw.one_of({1u, 2u, 4u});
@@ -686,8 +663,7 @@ TEST(SeatLanes, a_stop_ends_a_body_that_waits_for_room_and_the_seat_serves_anoth
     if (in_batches) rings.is_bulk_to_fast = draw.below(2) == 0;
     if (in_batches) rings.kind = RingKind::bulk;
     grid.plan(0, in_batches ? LaneBody::batch_echo : LaneBody::echo, Echo{}, rings);
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     for (std::uint64_t i = 0; i < 40; ++i) STORY_CHECK(grid.put(0, numbered_message(i)));
     grid.turns(static_cast<std::uint32_t>(draw.below(200)));
     STORY_CHECK(grid.command(0, SeatCommand::stop, {SeatState::ended}));
@@ -708,15 +684,12 @@ TEST(SeatLanes, a_stop_ends_a_body_that_waits_for_room_and_the_seat_serves_anoth
 }
 
 TEST(SeatLanes, draining_answers_everything_that_was_sent_before) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     LaneGrid::Rings rings = draw.rings();
     rings.inbox = 64;
     rings.outbox = 64;
     grid.plan(0, LaneBody::agree, Agree{}, rings);
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     // What came before is not counted as drained.
     for (std::uint64_t i = 0; i < 5; ++i) {
       STORY_CHECK(grid.send(0, numbered_message(1000 + i)));
@@ -727,15 +700,12 @@ TEST(SeatLanes, draining_answers_everything_that_was_sent_before) {
     STORY_CHECK(grid.command(0, SeatCommand::drain, {SeatState::ended}));
     STORY_EQUAL(grid.seat(0).device.drained, 40);
     for (std::uint64_t i = 0; i < 40; ++i) STORY_EQUAL(number_of(grid.get(0)), i);
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
 TEST(SeatLanes, a_body_that_returns_by_itself_ends_on_every_lane) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     for (int round = 0; round < 3; ++round) {
       LaneGrid::Rings rings = draw.rings();
       rings.inbox = 16;
@@ -749,20 +719,16 @@ TEST(SeatLanes, a_body_that_returns_by_itself_ends_on_every_lane) {
       STORY_EQUAL(grid.seat(0).inbox_reader.position, 3);
       STORY_CHECK(grid.command(0, SeatCommand::vacate, {SeatState::vacant}));
     }
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
 TEST(SeatLanes, every_lane_is_told_to_stop_in_the_same_round) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     LaneGrid::Rings rings = draw.rings();
     rings.outbox = 16;
     grid.plan(0, LaneBody::work_until_stopped, WorkUntilStopped{}, rings);
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     for (const std::uint64_t rounds : {1u, 2u, 7u, 20u}) {
       STORY_CHECK(grid.send(0, numbered_message(rounds)));
       STORY_EQUAL(number_of(grid.receive(0)), 0);
@@ -774,21 +740,17 @@ TEST(SeatLanes, every_lane_is_told_to_stop_in_the_same_round) {
     const std::uint64_t code = grid.seat(0).device.failure;
     if (grid.seat(0).counters.received == 5) STORY_EQUAL(code, grid.lanes().lanes());
     if (grid.seat(0).counters.received == 4) STORY_EQUAL(code, 0);
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
 TEST(SeatLanes, what_all_lanes_wrote_to_a_buffer_is_there_before_the_message_that_names_it) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed));
+  for_every_grid({}, [](LaneGrid& grid, Draw& draw) -> std::string {
     std::vector<std::vector<std::uint64_t>> buffers(12, std::vector<std::uint64_t>(Fill::words));
     std::vector<BufferHandle> handles;
     for (auto& buffer : buffers) handles.push_back(grid.add_buffer(buffer.data(), 8 * Fill::words));
     grid.plan(0, LaneBody::fill, Fill{}, draw.rings());
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     for (std::uint64_t i = 0; i < handles.size(); ++i) {
       Message message = numbered_message(0, mark_handle, 1000 * (i + 1));
       std::memcpy(message.payload, &handles[i], sizeof handles[i]);
@@ -802,9 +764,7 @@ TEST(SeatLanes, what_all_lanes_wrote_to_a_buffer_is_there_before_the_message_tha
 }
 
 TEST(SeatLanes, a_buffer_passes_from_seat_to_seat_with_all_that_was_written_to_it) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed, 2));
+  for_every_grid({.seats = 2}, [](LaneGrid& grid, Draw& draw) -> std::string {
     std::vector<std::vector<std::uint64_t>> buffers(12, std::vector<std::uint64_t>(Fill::words));
     std::vector<BufferHandle> handles;
     for (auto& buffer : buffers) handles.push_back(grid.add_buffer(buffer.data(), 8 * Fill::words));
@@ -813,8 +773,7 @@ TEST(SeatLanes, a_buffer_passes_from_seat_to_seat_with_all_that_was_written_to_i
     grid.plan(0, LaneBody::fill, Fill{}, rings);
     grid.plan(1, LaneBody::check, Check{}, draw.rings());
     grid.wire(0, 0, 1, draw.one_of({1u, 4u, 16u}));
-    grid.launch();
-    STORY_CHECK(grid.run(1) && grid.run(0));
+    STORY_CHECK(grid.start({1, 0}));
     for (std::uint64_t i = 0; i < handles.size(); ++i) {
       Message message = numbered_message(0, mark_handle, 1000 * (i + 1));
       std::memcpy(message.payload, &handles[i], sizeof handles[i]);
@@ -825,23 +784,19 @@ TEST(SeatLanes, a_buffer_passes_from_seat_to_seat_with_all_that_was_written_to_i
       STORY_EQUAL(number_of(answer), grid.lanes().lanes());
       STORY_EQUAL(answer->header.correlation, 1000 * (i + 1));
     }
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
 // A stream that never pauses, and a reader that takes what comes: both apply commands at once, and every message is
 // accounted for.
 TEST(SeatLanes, a_stream_between_seats_stops_where_it_is_told_and_nothing_is_lost) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed, 2));
+  for_every_grid({.seats = 2}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::flood, Flood{}, draw.rings());
     grid.plan(1, LaneBody::swallow, Swallow{}, draw.rings());
     const std::uint32_t capacity = draw.one_of({1u, 4u, 32u});
     grid.wire(0, 0, 1, capacity);
-    grid.launch();
-    STORY_CHECK(grid.run(1) && grid.run(0));
+    STORY_CHECK(grid.start({1, 0}));
     STORY_CHECK(grid.send(0, numbered_message(std::uint64_t{1} << 40)));
     grid.turns(static_cast<std::uint32_t>(20 + draw.below(100)));
     STORY_CHECK(grid.command(1, SeatCommand::hold, {SeatState::held}));
@@ -850,20 +805,16 @@ TEST(SeatLanes, a_stream_between_seats_stops_where_it_is_told_and_nothing_is_los
     STORY_CHECK(grid.command(1, SeatCommand::drain, {SeatState::ended}));
     STORY_EQUAL(grid.seat(0).counters.emitted, grid.seat(1).counters.received);
     STORY_CHECK(grid.seat(1).counters.received > 0);
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
 TEST(SeatLanes, a_seat_does_not_wait_for_room_in_a_wire_whose_reader_has_left) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid grid(draw.options(seed, 2));
+  for_every_grid({.seats = 2}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::flood, Flood{}, draw.rings());
     grid.plan(1, LaneBody::swallow, Swallow{}, draw.rings());
     grid.wire(0, 0, 1, draw.one_of({1u, 4u, 32u}));
-    grid.launch();
-    STORY_CHECK(grid.run(1) && grid.run(0));
+    STORY_CHECK(grid.start({1, 0}));
     STORY_CHECK(grid.send(0, numbered_message(std::uint64_t{1} << 40)));
     grid.turns(static_cast<std::uint32_t>(draw.below(60)));
     STORY_CHECK(grid.command(1, SeatCommand::stop, {SeatState::ended}));
@@ -873,17 +824,12 @@ TEST(SeatLanes, a_seat_does_not_wait_for_room_in_a_wire_whose_reader_has_left) {
     STORY_CHECK(grid.command(0, SeatCommand::drain, {SeatState::ended}));
     STORY_EQUAL(grid.seat(0).counters.received, 2);
     STORY_EQUAL(grid.seat(0).counters.refused, 1);
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
 TEST(SeatLanes, idle_seats_park_together_and_go_on_where_they_were) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid::Options options = draw.options(seed, 2);
-    options.park_after_ns = 2'000'000;
-    LaneGrid grid(options);
+  for_every_grid({.seats = 2, .park_after_ns = 2'000'000}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::sum, Sum{}, draw.rings());
     grid.plan(1, LaneBody::echo, Echo{}, draw.rings());
     grid.launch();
@@ -924,17 +870,12 @@ TEST(SeatLanes, idle_seats_park_together_and_go_on_where_they_were) {
         STORY_EQUAL(number_of(answer), sum);
       }
     }
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
 TEST(SeatLanes, what_a_seat_has_counted_goes_on_after_it_was_parked) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid::Options options = draw.options(seed, 2);
-    options.park_after_ns = 2'000'000;
-    LaneGrid grid(options);
+  for_every_grid({.seats = 2, .park_after_ns = 2'000'000}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::add, Add{1}, {RingKind::fast, 16, 16, false});
     grid.plan(1, LaneBody::swallow, Swallow{}, {RingKind::fast, 16, 16, false});
     grid.wire(0, 1, 1, 16);
@@ -1022,11 +963,7 @@ TEST(SeatLanes, seats_that_park_all_the_time_lose_nothing_in_rings_and_wires) {
 
 // A seat that votes and takes its vote back, again and again, has one vote: the grid stays while the other works.
 TEST(SeatLanes, a_vote_that_was_taken_back_does_not_count) {
-  for_every_seed([](std::uint64_t seed) -> std::string {
-    Draw draw(seed);
-    LaneGrid::Options options = draw.options(seed, 2);
-    options.park_after_ns = 1;
-    LaneGrid grid(options);
+  for_every_grid({.seats = 2, .park_after_ns = 1}, [](LaneGrid& grid, Draw& draw) -> std::string {
     grid.plan(0, LaneBody::echo, Echo{}, draw.rings());
     grid.plan(1, LaneBody::work_until_stopped, WorkUntilStopped{}, draw.rings());
     for (std::uint32_t seat : {0u, 1u}) grid.give_command(seat, SeatCommand::run);
@@ -1044,8 +981,7 @@ TEST(SeatLanes, a_vote_that_was_taken_back_does_not_count) {
       STORY_EQUAL(number_of(grid.receive(0)), i);
     }
     STORY_CHECK(!grid.lanes().has_ended());
-    STORY_CHECK(grid.close());
-    return "";
+    return close(grid);
   });
 }
 
@@ -1060,8 +996,7 @@ TEST(SeatLanes, a_silent_host_or_the_limit_of_time_ends_all_lanes_wherever_they_
     LaneGrid::Rings rings = draw.rings();
     rings.inbox = 64;
     grid.plan(0, LaneBody::echo, Echo{}, rings);
-    grid.launch();
-    STORY_CHECK(grid.run(0));
+    STORY_CHECK(grid.start({0}));
     // Sometimes it waits for room.
     const std::uint64_t count = draw.below(64);
     for (std::uint64_t i = 0; i < count; ++i) STORY_CHECK(grid.put(0, numbered_message(i)));

@@ -13,6 +13,7 @@
 #include "base/atomic_file.hpp"
 #include "base/log.hpp"
 #include "formats/nifti.hpp"
+#include "support/small_series.hpp"
 #include "support/temporary_folder.hpp"
 #include "tract/field/file_field.hpp"
 #include "tract/field/fit_key.hpp"
@@ -22,38 +23,15 @@ namespace {
 
 const ProgressOptions silent = {.style = ProgressStyle::silent, .stream = nullptr, .clock = {}};
 
-struct Arrays {
-  SeriesHead head;
-  std::vector<float> values;
-  std::vector<std::uint8_t> mask;
-  std::vector<float> stop_map;
-};
+using test::SmallSeries;
 
 // Fibres along x in the lower half, along y in the upper one.
-Arrays make_arrays() {
-  Arrays arrays;
-  ImageGeometry& geometry = arrays.head.geometry;
-  geometry.size = {9, 8, 7};
-  geometry.voxel_to_world.rows = {-2, 0, 0, 8, 0, 2, 0, -7, 0, 0, 2, -6};
-  const auto sphere = named_sphere("small");
-  arrays.head.table.b_values = {0};
-  arrays.head.table.vectors = {{0, 0, 0}};
-  for (std::size_t i = 0; i < sphere->size(); i += 5) {
-    arrays.head.table.b_values.push_back(1500);
-    arrays.head.table.vectors.push_back(sphere->directions[i]);
-  }
-  const auto voxels = static_cast<std::size_t>(geometry.voxel_count());
+SmallSeries make_arrays() {
+  constexpr std::size_t voxels = 9 * 8 * 7;
   std::mt19937 random(9);
-  std::normal_distribution<double> noise(0, 10);
-  for (std::size_t volume = 0; volume < arrays.head.table.size(); ++volume) {
-    for (std::size_t v = 0; v < voxels; ++v) {
-      const numerics::Vec3d g = arrays.head.table.vectors[volume];
-      const double along = v < voxels / 2 ? g.x : g.y;
-      const double signal =
-          1000 * std::exp(-arrays.head.table.b_values[volume] * (0.2e-3 + 1.5e-3 * along * along)) + noise(random);
-      arrays.values.push_back(static_cast<float>(std::abs(signal)));
-    }
-  }
+  SmallSeries arrays =
+      test::make_small_series({{9, 8, 7}, {-2, 0, 0, 8, 0, 2, 0, -7, 0, 0, 2, -6}, 5, 10}, random,
+                              [](std::size_t v, const numerics::Vec3d& g) { return v < voxels / 2 ? g.x : g.y; });
   for (std::size_t v = 0; v < voxels; ++v) {
     arrays.mask.push_back(v % 9 > 0 ? 1 : 0);
     arrays.stop_map.push_back(v % 9 < 7 ? 0.5f : 0.05f);
@@ -61,7 +39,7 @@ Arrays make_arrays() {
   return arrays;
 }
 
-SeriesFieldFiles write_files(const Arrays& arrays, const TemporaryFolder& folder) {
+SeriesFieldFiles write_files(const SmallSeries& arrays, const TemporaryFolder& folder) {
   SeriesFieldFiles files;
   files.series = {.dwi = folder / "dwi.nii.gz",
                   .bvals = folder / "dwi.bval",
@@ -103,7 +81,7 @@ void expect_equal(const TrackingData& a, const TrackingData& b) {
 }
 
 TEST(series_field, arrays_and_files_give_the_same_field_of_every_model) {
-  const Arrays arrays = make_arrays();
+  const SmallSeries arrays = make_arrays();
   const auto pool = ThreadPool::create(2);
   struct Case {
     FieldModel model;
@@ -160,7 +138,7 @@ struct KeptLog final : LogSink {
 
 TEST(series_field, every_part_says_what_it_took) {
   using Parts = std::vector<std::string>;
-  const Arrays arrays = make_arrays();
+  const SmallSeries arrays = make_arrays();
   const auto pool = ThreadPool::create(2);
   const TemporaryFolder folder;
   SeriesFieldFiles files = write_files(arrays, folder);
@@ -183,7 +161,7 @@ TEST(series_field, every_part_says_what_it_took) {
 }
 
 TEST(series_field, what_is_known_of_a_series_is_said_as_loudly_as_it_matters) {
-  const Arrays arrays = make_arrays();
+  const SmallSeries arrays = make_arrays();
   const auto pool = ThreadPool::create(2);
   const SeriesFieldRequest request = request_for(FieldModel::opdt, true);
   const auto said_of = [&](const std::function<void(SettledSeries&)>& change) {
@@ -228,7 +206,7 @@ TEST(series_field, what_is_known_of_a_series_is_said_as_loudly_as_it_matters) {
 
 // Every voxel of the mask is one fibre: 448 of them, and 27 in a box of one voxel to each side.
 TEST(series_field, a_response_is_estimated_in_the_box_that_is_asked_for_and_said) {
-  const Arrays arrays = make_arrays();
+  const SmallSeries arrays = make_arrays();
   const auto pool = ThreadPool::create(2);
   SeriesFieldRequest request = request_for(FieldModel::csd, false);
   const auto facts_of = [&]() -> nlohmann::ordered_json {
@@ -270,7 +248,7 @@ TEST(series_field, a_response_is_read_where_one_is_named_and_the_model_takes_one
 }
 
 TEST(series_field, a_response_that_cannot_be_estimated_is_told_without_naming_options) {
-  Arrays arrays = make_arrays();
+  SmallSeries arrays = make_arrays();
   std::fill(arrays.values.begin(), arrays.values.end(), 500.0f);
   const auto pool = ThreadPool::create(1);
   const SeriesFieldRequest request = request_for(FieldModel::csd, false);
@@ -284,7 +262,7 @@ TEST(series_field, a_response_that_cannot_be_estimated_is_told_without_naming_op
 
 // 37 directions suffice for the 28 coefficients of degree 6, not for the 45 of degree 8.
 TEST(series_field, a_degree_that_directions_do_not_suffice_for_is_lowered_and_told) {
-  const Arrays arrays = make_arrays();
+  const SmallSeries arrays = make_arrays();
   const auto pool = ThreadPool::create(2);
   ASSERT_EQ(arrays.head.table.size(), 1U + 37U);
   for (const int degree : {6, 8}) {
@@ -304,7 +282,7 @@ TEST(series_field, a_degree_that_directions_do_not_suffice_for_is_lowered_and_to
 }
 
 TEST(series_field, a_stopping_map_of_another_size_is_refused) {
-  const Arrays arrays = make_arrays();
+  const SmallSeries arrays = make_arrays();
   const auto pool = ThreadPool::create(1);
   const SeriesFieldRequest request = request_for(FieldModel::opdt, true);
   auto series = series_of_arrays(arrays.head, arrays.values, arrays.mask, request.series, **pool);

@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <random>
 #include <thread>
 
 #include "device/cpu/cpu_device.hpp"
 #include "support/fiber_lanes.hpp"
+#include "support/long_tests.hpp"
 #include "support/memory_jobs.hpp"
 #include "support/plan_shrinker.hpp"
 #include "support/random_plan.hpp"
@@ -238,7 +238,7 @@ struct Setting {
 };
 
 std::uint32_t plan_count() {
-  return std::getenv("CINGULUM_TEST_LONG") != nullptr ? 2000 : 60;
+  return test::may_take_long() ? 2000 : 60;
 }
 
 TEST(PagedTracker, gives_the_bits_of_the_cpu_on_random_plans) {
@@ -337,7 +337,7 @@ TEST(PagedTracker, gives_the_bits_of_the_cpu_by_every_kernel_of_a_fixed_shape) {
 TEST(PagedTracker, follows_probes_of_few_streamlines) {
   if (!fibers_run) GTEST_SKIP() << "no fibers here";
   Setting setting;
-  const std::uint32_t wanted = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 60 : 3;
+  const std::uint32_t wanted = test::may_take_long() ? 60 : 3;
   std::uint32_t found = 0;
   for (std::uint32_t number = 3000; number < 6000 && found < wanted; ++number) {
     const test::RandomPlan plan = test::random_plan(number, *setting.pool);
@@ -378,7 +378,7 @@ TEST(PagedTracker, with_any_share_of_the_memory_tracks_the_same_or_refuses_befor
   Setting setting;
   MemoryBudget& budget = setting.device->budget();
   int refused = 0, tracked = 0, in_bricks = 0;
-  const std::uint32_t plans = std::getenv("CINGULUM_TEST_LONG") != nullptr ? 400 : 12;
+  const std::uint32_t plans = test::may_take_long() ? 400 : 12;
   constexpr std::pair<Getter, bool> tall[] = {{Getter::prob, false}, {Getter::prob, true},    {Getter::ptt, false},
                                               {Getter::ptt, true},   {Getter::det, true},     {Getter::closest, false},
                                               {Getter::prob, false}, {Getter::tensor, false}, {Getter::det, false}};

@@ -11,6 +11,7 @@
 
 #include "support/analytic_field.hpp"
 #include "support/each_device.hpp"
+#include "support/long_tests.hpp"
 #include "support/memory_jobs.hpp"
 #include "support/plan_shrinker.hpp"
 #include "support/random_plan.hpp"
@@ -239,7 +240,7 @@ TEST_P(WebgpuTracking, of_ptt_by_lanes_that_hand_on_their_candidates_has_the_cpu
 }
 
 TEST_P(WebgpuTracking, of_random_ptt_by_lanes_that_hand_on_their_candidates_has_the_cpus_bits) {
-  const bool few = device().capabilities().software && std::getenv("CINGULUM_TEST_LONG") == nullptr;
+  const bool few = device().capabilities().software && !test::may_take_long();
   const std::unique_ptr<ThreadPool> pool = ThreadPool::create(2).value();
   std::uint64_t points = 0;
   std::uint32_t plans = 0;
@@ -279,7 +280,7 @@ TEST_P(WebgpuTracking, depends_on_no_size_of_the_machinery) {
 // Runs of many seeds get a text of their own, with the loops written out. Drivers take long to compile one, so there
 // are few plans here on a software adapter; CINGULUM_TEST_LONG=1 has more.
 TEST_P(WebgpuTracking, by_a_text_for_one_shape_has_the_cpus_bits) {
-  const bool few = device().capabilities().software && std::getenv("CINGULUM_TEST_LONG") == nullptr;
+  const bool few = device().capabilities().software && !test::may_take_long();
   const std::unique_ptr<ThreadPool> pool = ThreadPool::create(2).value();
   const std::uint32_t wanted = few ? 1 : 60;
   std::uint64_t points = 0;

@@ -211,6 +211,15 @@ class LaneGrid {
   [[nodiscard]] Seat& seat(std::uint32_t index) { return seats_[index]; }
   bool run(std::uint32_t seat) { return command(seat, SeatCommand::run, {SeatState::running}); }
 
+  // Launches the blocks and tells these seats to run, one after the other.
+  bool start(std::initializer_list<std::uint32_t> seats) {
+    launch();
+    for (const std::uint32_t seat : seats) {
+      if (!run(seat)) return false;
+    }
+    return true;
+  }
+
   // At once; false: there is no room.
   bool put(std::uint32_t seat, const Message& message) {
     Host& host = hosts_[seat];

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from ._cython import FastSPSCQueue, is_cython_available
-from .threaded_kernel import _check_queue_sizes, _OnThread, _put
+from .threaded_kernel import _check_queue_sizes, _OnThread, _OnThreadContext
 
 TIn = TypeVar("TIn")
 TOut = TypeVar("TOut")
@@ -54,18 +53,8 @@ class CythonKernelConfig:
 
 
 @dataclasses.dataclass(eq=False)
-class CythonKernelContext(Generic[TIn, TOut]):
+class CythonKernelContext(_OnThreadContext[TIn, TOut]):
     """What the body of an actor is given: its queues, and whether it is to end."""
-
-    kernel_id: str
-    input_queue: Any
-    output_queue: Any
-    _shutdown_event: threading.Event = dataclasses.field(default_factory=threading.Event)
-
-    @property
-    def should_terminate(self) -> bool:
-        """Whether the actor is to end."""
-        return self._shutdown_event.is_set()
 
     def receive(self, timeout: float | None = None) -> TIn | None:
         """The next message; None where none came in time, or the actor is to end."""
@@ -74,10 +63,6 @@ class CythonKernelContext(Generic[TIn, TOut]):
     def receive_nowait(self) -> TIn | None:
         """The next message, or None."""
         return self.input_queue.get_nowait()  # type: ignore[no-any-return]
-
-    def send(self, message: TOut, timeout: float | None = None) -> bool:
-        """Gives an answer out; False where there was no room in time."""
-        return _put(self.output_queue, message, timeout)
 
     def send_nowait(self, message: TOut) -> bool:
         """Gives an answer out where there is room."""
@@ -123,12 +108,6 @@ class CythonRingKernel(_OnThread[TIn, TOut]):
         """Whether its queues are `FastSPSCQueue`."""
         return isinstance(self._input, FastSPSCQueue)
 
-    def __enter__(self) -> CythonRingKernel[TIn, TOut]:
-        self.start()
-        return self
-
-    def __exit__(self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: object) -> None:
-        self.stop()
 
 
 def is_cython_kernel_available() -> bool:

@@ -65,7 +65,56 @@ class QueueStats:
     band_counts: dict[str, int] | None = None
 
 
-class FastMessageQueue(Generic[T]):
+class _BoundedQueue(Generic[T]):
+    """What the queues of actors have in common: counts, who waits, and what an actor's life does to its queues."""
+
+    def __init__(self, maxsize: int, kernel_id: str) -> None:
+        self._maxsize = maxsize
+        self._kernel_id = kernel_id
+        self._enqueued = 0
+        self._dequeued = 0
+        self._dropped = 0
+        self._getters = Waiters()
+        self._putters = Waiters()
+        self._gated = False
+        self._closed = False
+
+    @property
+    def maxsize(self) -> int:
+        """Messages for which there is room."""
+        return self._maxsize
+
+    @property
+    def qsize(self) -> int:
+        """Messages in it."""
+        raise NotImplementedError
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is none."""
+        return self.qsize == 0
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room."""
+        return 0 < self._maxsize <= self.qsize
+
+    def _set_gate(self, closed: bool) -> None:
+        """While the gate is closed messages are kept, and nobody gets one."""
+        raise NotImplementedError
+
+    def _close(self) -> None:
+        """What is in it can still be taken; who waits gets QueueClosedError."""
+        self._closed = True
+        self._set_gate(False)
+        self._getters.wake_all(CLOSED)
+        self._putters.wake_all(None)
+
+    def __len__(self) -> int:
+        return self.qsize
+
+
+class FastMessageQueue(_BoundedQueue[T]):
     """Messages by reference, the most urgent band first, in order within a band.
 
     Parameters
@@ -79,40 +128,17 @@ class FastMessageQueue(Generic[T]):
     """
 
     def __init__(self, maxsize: int = 4096, *, kernel_id: str = "", serialize: bool = False) -> None:
-        self._maxsize = maxsize
-        self._kernel_id = kernel_id
+        super().__init__(maxsize, kernel_id)
         self._serialize = serialize
         self._bands: tuple[deque[Any], ...] = (deque(), deque(), deque(), deque())
         self._size = 0
         self._peak = 0
-        self._enqueued = 0
-        self._dequeued = 0
-        self._dropped = 0
-        self._getters = Waiters()
-        self._putters = Waiters()
         self._when_full = "block"
-        self._gated = False
-        self._closed = False
-
-    @property
-    def maxsize(self) -> int:
-        """Messages for which there is room."""
-        return self._maxsize
 
     @property
     def qsize(self) -> int:
         """Messages in it."""
         return self._size
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is none."""
-        return self._size == 0
-
-    @property
-    def full(self) -> bool:
-        """Whether there is no room."""
-        return 0 < self._maxsize <= self._size
 
     async def put(self, message: T, *, timeout: float | None = None) -> bool:
         """Adds a message; waits for room where there is none, at most `timeout` seconds, then raises QueueFullError."""
@@ -242,22 +268,10 @@ class FastMessageQueue(Generic[T]):
         self._bands[_band_of(item)].appendleft(item)
         self._size += 1
 
-    # What an actor's life does to its queues.
     def _set_gate(self, closed: bool) -> None:
-        """While the gate is closed messages are kept, and nobody gets one."""
         self._gated = closed
         while not closed and self._size and self._getters:
             self._getters.wake(self._take())
-
-    def _close(self) -> None:
-        """What is in it can still be taken; who waits gets QueueClosedError."""
-        self._closed = True
-        self._set_gate(False)
-        self._getters.wake_all(CLOSED)
-        self._putters.wake_all(None)
-
-    def __len__(self) -> int:
-        return self._size
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self._size} of {self._maxsize} messages>"

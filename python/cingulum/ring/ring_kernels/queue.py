@@ -10,8 +10,8 @@ from collections import deque
 from typing import Generic, TypeVar
 
 from ..exceptions import QueueClosedError, QueueFullError, QueueTimeoutError
-from ._waiters import CLOSED, TIMEOUT, Waiters
-from .fast_queue import _band_of
+from ._waiters import CLOSED, TIMEOUT
+from .fast_queue import _band_of, _BoundedQueue
 
 T = TypeVar("T")
 
@@ -43,7 +43,7 @@ class PriorityItem(Generic[T]):
     message: T = dataclasses.field(compare=False)
 
 
-class MessageQueue(Generic[T]):
+class MessageQueue(_BoundedQueue[T]):
     """Messages in the order of their priority (equal ones as they came), or as they came.
 
     Parameters
@@ -67,40 +67,17 @@ class MessageQueue(Generic[T]):
         use_priority: bool = True,
         kernel_id: str = "",
     ) -> None:
-        self._maxsize = maxsize
+        super().__init__(maxsize, kernel_id)
         self._backpressure = backpressure
         self._use_priority = use_priority
-        self._kernel_id = kernel_id
         self._heap: list[PriorityItem[T]] = []
         self._line: deque[T] = deque()
         self._numbers = itertools.count()
-        self._enqueued = 0
-        self._dequeued = 0
-        self._dropped = 0
-        self._getters = Waiters()
-        self._putters = Waiters()
-        self._gated = False
-        self._closed = False
-
-    @property
-    def maxsize(self) -> int:
-        """Messages for which there is room."""
-        return self._maxsize
 
     @property
     def qsize(self) -> int:
         """Messages in it."""
         return len(self._heap) if self._use_priority else len(self._line)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is none."""
-        return self.qsize == 0
-
-    @property
-    def full(self) -> bool:
-        """Whether there is no room."""
-        return 0 < self._maxsize <= self.qsize
 
     async def put(self, message: T, *, timeout: float | None = None) -> bool:
         """Adds a message. Under BLOCK it waits for room, at most `timeout` seconds, then raises QueueTimeoutError."""
@@ -197,12 +174,6 @@ class MessageQueue(Generic[T]):
         if not closed and self.qsize:
             self._getters.wake(None)
 
-    def _close(self) -> None:
-        self._closed = True
-        self._set_gate(False)
-        self._getters.wake_all(CLOSED)
-        self._putters.wake_all(None)
-
     @property
     def _size(self) -> int:
         return self.qsize
@@ -213,9 +184,6 @@ class MessageQueue(Generic[T]):
     @property
     def _when_full(self) -> str:
         return self._backpressure.name.lower()
-
-    def __len__(self) -> int:
-        return self.qsize
 
     def __repr__(self) -> str:
         order = "by priority" if self._use_priority else "in order"

@@ -7,7 +7,7 @@ import enum
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from ..exceptions import KernelStateError, QueueFullError, QueueTimeoutError
 from .sync_queue import SPSCQueue, SyncQueue, _wait_any
@@ -78,12 +78,12 @@ def _get(queue: Any, timeout: float | None) -> Any:
 
 
 @dataclasses.dataclass(eq=False)
-class ThreadedKernelContext(Generic[TIn, TOut]):
-    """What the body of an actor is given: its queues, and whether it is to end."""
+class _OnThreadContext(Generic[TIn, TOut]):
+    """What the bodies of actors on threads are given, whatever their queues are."""
 
     kernel_id: str
-    input_queue: SyncQueue[TIn] | SPSCQueue[TIn]
-    output_queue: SyncQueue[TOut] | SPSCQueue[TOut]
+    input_queue: Any
+    output_queue: Any
     _shutdown_event: threading.Event = dataclasses.field(default_factory=threading.Event)
 
     @property
@@ -91,13 +91,21 @@ class ThreadedKernelContext(Generic[TIn, TOut]):
         """Whether the actor is to end."""
         return self._shutdown_event.is_set()
 
-    def receive(self, timeout: float | None = None) -> TIn | None:
-        """The next message; None where none came in time, or the actor is to end."""
-        return _get(self.input_queue, timeout)  # type: ignore[no-any-return]
-
     def send(self, message: TOut, timeout: float | None = None) -> bool:
         """Gives an answer out; False where there was no room in time."""
         return _put(self.output_queue, message, timeout)
+
+
+@dataclasses.dataclass(eq=False)
+class ThreadedKernelContext(_OnThreadContext[TIn, TOut]):
+    """What the body of an actor is given: its queues, and whether it is to end."""
+
+    input_queue: SyncQueue[TIn] | SPSCQueue[TIn]
+    output_queue: SyncQueue[TOut] | SPSCQueue[TOut]
+
+    def receive(self, timeout: float | None = None) -> TIn | None:
+        """The next message; None where none came in time, or the actor is to end."""
+        return _get(self.input_queue, timeout)  # type: ignore[no-any-return]
 
     def wait_shutdown(self, timeout: float | None = None) -> bool:
         """Waits until the actor is to end; whether it is."""
@@ -185,6 +193,13 @@ class _OnThread(Generic[TIn, TOut]):
         """The next message that it sent, or None."""
         return self._output.get_nowait()  # type: ignore[no-any-return]
 
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: object) -> None:
+        self.stop()
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: '{self.kernel_id}', {self._state.name}, {len(self._input)} messages wait>"
 
@@ -232,13 +247,6 @@ class ThreadedRingKernel(_OnThread[TIn, TOut]):
     def config(self) -> ThreadedKernelConfig:
         """How it was set up."""
         return self._config  # type: ignore[no-any-return]
-
-    def __enter__(self) -> ThreadedRingKernel[TIn, TOut]:
-        self.start()
-        return self
-
-    def __exit__(self, exc_type: type[BaseException] | None, exc_val: BaseException | None, exc_tb: object) -> None:
-        self.stop()
 
 
 class ThreadedKernelPool:
