@@ -6,6 +6,7 @@
 #include "base/json_view.hpp"
 #include "base/quantity.hpp"
 #include "cli/file_report.hpp"
+#include "cli/zarr_actions.hpp"
 #include "formats/image_geometry.hpp"
 #include "formats/nifti.hpp"
 #include "formats/nifti_header.hpp"
@@ -132,8 +133,7 @@ Status add_checksum(FileReport& report, const fs::path& path, std::string_view i
     CGL_TRY_ASSIGN(const Verification found, verify_file(path));
     report.json["checksums"] = found.checksums;
     report.json["verified"] = true;
-    report.add("checksum", found.checksums.empty() ? std::string("no checksum")
-                                                   : fmt::format("{} verified", fmt::join(found.checksums, " and ")));
+    report.add("checksum", verified_text(found.checksums));
     return {};
   }
   std::vector<std::string> there;

@@ -22,19 +22,13 @@ struct Row {
   Result<SelfcheckResult> result;
 };
 
-std::string join(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ",") + name;
-  return text;
-}
-
 Status run_selfcheck_verb(const ParsedArguments& arguments, VerbContext& context) {
   const auto items = static_cast<std::uint32_t>(arguments.integer("items"));
   CGL_TRY_ASSIGN(const DeviceRegistry registry, open_devices(context.settings()));
   // Without --device or CINGULUM_DEVICE, every device that there is.
   std::vector<Device*> devices = registry.devices();
   if (arguments.given("device") || context.settings().given(Setting::device)) {
-    CGL_TRY_ASSIGN(devices, registry.select(join(context.common().devices)));
+    CGL_TRY_ASSIGN(devices, registry.select(fmt::format("{}", fmt::join(context.common().devices, ","))));
   }
   std::vector<Row> rows;
   for (Device* device : devices) {

@@ -1,11 +1,8 @@
 // `cingulum verify`: whether files are still what was written.
-#include <nlohmann/json.hpp>
-
-#include "base/json_text.hpp"
+#include "formats/verify.hpp"
 #include "base/option_name.hpp"
 #include "cli/verb.hpp"
 #include "cli/zarr_actions.hpp"
-#include "formats/verify.hpp"
 #include "zarr/hierarchy.hpp"
 
 namespace cingulum {
@@ -14,54 +11,30 @@ Verb verify_verb();
 
 namespace {
 
-using Json = nlohmann::ordered_json;
+Result<ZarrVerdict> verify_plain_file(const std::string& path) {
+  const auto found = verify_file(path);
+  if (!found && found.error().kind() == ErrorKind::interrupted) return tl::make_unexpected(found.error());
+  ZarrVerdict verdict;
+  verdict.damaged = !found.has_value();
+  verdict.json = {{"file", path}, {"damaged", verdict.damaged}};
+  if (!found) {
+    verdict.json["error"] = with_option_names(found.error());
+    verdict.text = fmt::format("{}: DAMAGED: {}\n", path, with_option_names(found.error()));
+    return verdict;
+  }
+  verdict.has_checksum = !found->checksums.empty();
+  verdict.json["checksums"] = found->checksums;
+  verdict.json["complete"] = found->complete;
+  verdict.text = fmt::format("{}: {}{}\n", path, found->complete ? "complete, " : "", verified_text(found->checksums));
+  return verdict;
+}
 
 Status run_verify(const ParsedArguments& arguments, VerbContext& context) {
-  Json results = Json::array();
-  std::size_t damaged = 0, without = 0;
-  const std::vector<std::string> paths = arguments.texts("files");
-  for (const std::string& path : paths) {
-    if (const auto zarr = zarr::is_zarr(path); zarr && *zarr) {
-      CGL_TRY_ASSIGN(ZarrVerdict verdict, verify_zarr(path, false, context));
-      if (verdict.damaged) ++damaged;
-      if (!verdict.damaged && !verdict.has_checksum) ++without;
-      if (!context.common().json) context.print(verdict.text);
-      results.push_back(std::move(verdict.json));
-      continue;
-    }
-    const auto found = verify_file(path);
-    if (!found && found.error().kind() == ErrorKind::interrupted) return tl::make_unexpected(found.error());
-    Json result = {{"file", path}, {"damaged", !found.has_value()}};
-    if (!found) {
-      ++damaged;
-      result["error"] = with_option_names(found.error());
-      if (!context.common().json) context.print_format("{}: DAMAGED: {}\n", path, with_option_names(found.error()));
-    } else {
-      if (found->checksums.empty()) ++without;
-      result["checksums"] = found->checksums;
-      result["complete"] = found->complete;
-      const std::string checked = found->checksums.empty()
-                                      ? std::string("no checksum")
-                                      : fmt::format("{} verified", fmt::join(found->checksums, " and "));
-      if (!context.common().json) {
-        context.print_format("{}: {}{}\n", path, found->complete ? "complete, " : "", checked);
-      }
-    }
-    results.push_back(std::move(result));
-  }
-  if (context.common().json) {
-    const Json json = {{"files", std::move(results)}, {"damaged", damaged}, {"without_checksum", without}};
-    context.print(json_text(json));
-  }
-  if (damaged > 0) {
-    return fail(ErrorKind::corrupt, "{} of {} {} damaged or cannot be read", damaged, paths.size(),
-                paths.size() == 1 ? "file is" : "files are");
-  }
-  if (without > 0 && arguments.flag("require")) {
-    return fail(ErrorKind::corrupt, "{} of {} {} no checksum, and --require was given", without, paths.size(),
-                paths.size() == 1 ? "file has" : "files have");
-  }
-  return {};
+  const VerifiedKind kind = {"file", "files", "damaged or cannot be read"};
+  return verify_each(arguments.texts("files"), kind, arguments.flag("require"), context, [&](const std::string& path) {
+    const auto zarr = zarr::is_zarr(path);
+    return zarr && *zarr ? verify_zarr(path, false, context) : verify_plain_file(path);
+  });
 }
 
 }  // namespace

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -34,7 +36,7 @@ struct ZarrReportOptions {
 // A report as people see it.
 [[nodiscard]] std::string report_text(const std::string& name, const FileReport& report);
 
-// What verifying a hierarchy found, as a line or several for people and as JSON for programs.
+// What verifying a hierarchy, or another file, found, as a line or several for people and as JSON for programs.
 struct ZarrVerdict {
   bool damaged = false;
   bool has_checksum = false;
@@ -43,6 +45,19 @@ struct ZarrVerdict {
 };
 // `complete`: a missing chunk is damage.
 [[nodiscard]] Result<ZarrVerdict> verify_zarr(const std::string& path, bool complete, VerbContext& context);
+
+// "XXH3-128 verified", or that there is no checksum.
+[[nodiscard]] std::string verified_text(const std::vector<std::string>& checksums);
+// Verifies each path and says what was found; fails where one is damaged ("1 of 2 files are ..."), or where one has no
+// checksum and --require was given.
+struct VerifiedKind {
+  std::string_view one;      // "file"
+  std::string_view several;  // "files"
+  std::string_view damaged;  // "damaged or cannot be read"
+};
+[[nodiscard]] Status verify_each(const std::vector<std::string>& paths, const VerifiedKind& kind, bool require,
+                                 VerbContext& context,
+                                 const std::function<Result<ZarrVerdict>(const std::string& path)>& verify);
 
 // From NIfTI to OME-Zarr, or back: zarr_convert.cpp. Which of them `convert` is asked for, or neither.
 enum class ZarrConversion { none, from_nifti, to_nifti };

@@ -72,10 +72,7 @@ Result<ZarrVerdict> verify_zarr(const std::string& path, bool complete, VerbCont
   }
   if (verdict.damaged) return verdict;
   verdict.text = fmt::format(
-      "{}: {}, {} chunks read{}{}\n", path,
-      found->checksums.empty() ? std::string("no checksum")
-                               : fmt::format("{} verified", fmt::join(found->checksums, " and ")),
-      format_count(chunks),
+      "{}: {}, {} chunks read{}{}\n", path, verified_text(found->checksums), format_count(chunks),
       found->missing > 0 ? fmt::format(", {} missing and read as the fill value", format_count(found->missing)) : "",
       !without.empty() && !around && !found->checksums.empty()
           ? fmt::format("; no checksum in {}", fmt::join(without, ", "))
@@ -83,12 +80,16 @@ Result<ZarrVerdict> verify_zarr(const std::string& path, bool complete, VerbCont
   return verdict;
 }
 
-Status run_zarr_verify(const ParsedArguments& arguments, VerbContext& context) {
+std::string verified_text(const std::vector<std::string>& checksums) {
+  return checksums.empty() ? std::string("no checksum") : fmt::format("{} verified", fmt::join(checksums, " and "));
+}
+
+Status verify_each(const std::vector<std::string>& paths, const VerifiedKind& kind, bool require, VerbContext& context,
+                   const std::function<Result<ZarrVerdict>(const std::string& path)>& verify) {
   Json results = Json::array();
   std::size_t damaged = 0, without = 0;
-  const std::vector<std::string> paths = arguments.texts("paths");
   for (const std::string& path : paths) {
-    CGL_TRY_ASSIGN(ZarrVerdict verdict, verify_zarr(path, arguments.flag("complete"), context));
+    CGL_TRY_ASSIGN(ZarrVerdict verdict, verify(path));
     if (verdict.damaged) ++damaged;
     if (!verdict.damaged && !verdict.has_checksum) ++without;
     if (!context.common().json) context.print(verdict.text);
@@ -98,15 +99,23 @@ Status run_zarr_verify(const ParsedArguments& arguments, VerbContext& context) {
     const Json json = {{"files", std::move(results)}, {"damaged", damaged}, {"without_checksum", without}};
     context.print(json_text(json));
   }
+  const bool alone = paths.size() == 1;
+  const std::string_view them = alone ? kind.one : kind.several;
   if (damaged > 0) {
-    return fail(ErrorKind::corrupt, "{} of {} {} damaged, not complete or cannot be read", damaged, paths.size(),
-                paths.size() == 1 ? "hierarchy is" : "hierarchies are");
+    return fail(ErrorKind::corrupt, "{} of {} {} {} {}", damaged, paths.size(), them, alone ? "is" : "are",
+                kind.damaged);
   }
-  if (without > 0 && arguments.flag("require")) {
-    return fail(ErrorKind::corrupt, "{} of {} {} no checksum, and --require was given", without, paths.size(),
-                paths.size() == 1 ? "hierarchy has" : "hierarchies have");
+  if (without > 0 && require) {
+    return fail(ErrorKind::corrupt, "{} of {} {} {} no checksum, and --require was given", without, paths.size(), them,
+                alone ? "has" : "have");
   }
   return {};
+}
+
+Status run_zarr_verify(const ParsedArguments& arguments, VerbContext& context) {
+  const VerifiedKind kind = {"hierarchy", "hierarchies", "damaged, not complete or cannot be read"};
+  return verify_each(arguments.texts("paths"), kind, arguments.flag("require"), context,
+                     [&](const std::string& path) { return verify_zarr(path, arguments.flag("complete"), context); });
 }
 
 }  // namespace cingulum
