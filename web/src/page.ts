@@ -418,7 +418,8 @@ class Page {
   }
 
   private async save(): Promise<void> {
-    const body = JSON.stringify(this.plan!.request(this.seedsAt, this.spheres));
+    if (!this.plan) return; // nothing is tracked here, and the key was pressed all the same
+    const body = JSON.stringify(this.plan.request(this.seedsAt, this.spheres));
     const ask = { method: "POST", headers: { "Content-Type": "application/json" }, body };
     // One after the other: the server saves one run at a time, and the second is the first one's.
     download(await (await fetched("api/save", ask)).blob(), "streamlines.trx");
