@@ -36,8 +36,8 @@ enum class StopRule : std::uint32_t {
 
 [[nodiscard]] std::string_view end_reason_name(EndReason reason);
 
-// A plan in the units of the user. A run sets each of these from its request, whose table alone says what the defaults of
-// a run are (runs/track/track_fields.cpp); the values here are for plans that tests and benches write by hand.
+// A plan in the units of the user. A run sets each of these from its request, whose table alone says what the defaults
+// of a run are (runs/track/track_fields.cpp); the values here are for plans that tests and benches write by hand.
 struct TrackingOptions {
   Getter getter = Getter::boot;
   double step_mm = 0;  // 0: half of the smallest voxel edge
