@@ -162,7 +162,7 @@ class JsonReader {
   Status status_;
 };
 
-// Of a struct, or of whatever else a member may be.
+// The value is a struct, or whatever else a member may be.
 template <class T>
 [[nodiscard]] nlohmann::ordered_json write_json(const T& value) {
   return JsonWriter::json_of(value);

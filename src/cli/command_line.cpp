@@ -163,10 +163,7 @@ Status take_named(std::span<const ArgumentText> named, std::vector<GivenWords>& 
   for (const ArgumentText& one : named) {
     const auto entry = std::find_if(given.begin(), given.end(),
                                     [&](const GivenWords& each) { return each.argument.name == one.name; });
-    if (entry == given.end()) return misuse(fmt::format("{}: there is no such argument", argument_name(one.name)));
-    if ((entry->argument.type == ArgumentType::flag) != one.is_flag) {
-      return misuse(fmt::format("{} {}", argument_name(one.name), one.is_flag ? "needs a value" : "takes no value"));
-    }
+    CGL_TRY(check_named_argument(entry == given.end() ? nullptr : &entry->argument, one));
     entry->words = one.is_flag ? std::vector<std::string>(1) : one.texts;
   }
   return {};

@@ -259,6 +259,17 @@ std::string text_of_value(const Value& value) {
   return std::visit(Text{}, value);
 }
 
+Status check_named_argument(const Argument* known, const ArgumentText& named) {
+  if (known == nullptr) {
+    return fail(ErrorKind::invalid_argument, "{}: there is no such argument", argument_name(named.name));
+  }
+  if ((known->type == ArgumentType::flag) != named.is_flag) {
+    return fail(ErrorKind::invalid_argument, "{} {}", argument_name(named.name),
+                named.is_flag ? "needs a value" : "takes no value");
+  }
+  return {};
+}
+
 Status check_named_files(const Argument& argument, std::span<const std::string> texts, bool force) {
   for (const std::string& text : texts) {
     if (argument.type == ArgumentType::file_in) {

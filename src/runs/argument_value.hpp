@@ -34,6 +34,9 @@ namespace cingulum {
 // The text that parse_value() reads as the same value.
 [[nodiscard]] std::string text_of_value(const ArgumentValue& value);
 
+// Whether an argument that a caller names is there (null: it is not), and is given a value unless it is a flag.
+[[nodiscard]] Status check_named_argument(const Argument* known, const ArgumentText& named);
+
 // Whether the files that an argument names may be read, or written where `force` replaces outputs.
 [[nodiscard]] Status check_named_files(const Argument& argument, std::span<const std::string> texts, bool force);
 

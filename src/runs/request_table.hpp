@@ -154,13 +154,7 @@ template <class Request>
 [[nodiscard]] Status set_given(RequestTable<Request> table, std::span<const ArgumentText> given, Request& request) {
   for (const ArgumentText& one : given) {
     const RequestField<Request>* const field = find_field(table, one.name);
-    if (field == nullptr) {
-      return fail(ErrorKind::invalid_argument, "{}: there is no such argument", argument_name(one.name));
-    }
-    if ((field->argument.type == ArgumentType::flag) != one.is_flag) {
-      return fail(ErrorKind::invalid_argument, "{} {}", argument_name(one.name),
-                  one.is_flag ? "needs a value" : "takes no value");
-    }
+    CGL_TRY(check_named_argument(field == nullptr ? nullptr : &field->argument, one));
     CGL_TRY(field->set_texts(request, one.texts, true));
     if (field->argument.type != ArgumentType::file_out) CGL_TRY(check_named_files(field->argument, one.texts, false));
   }

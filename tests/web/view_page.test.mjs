@@ -283,7 +283,7 @@ test("of a large file a sample of the whole comes first, then what is nearest to
   const [planeWidth, planeHeight] = all.reduce((one, next) => (next[0] * next[1] > one[0] * one[1] ? next : one));
   const strips = all.filter(([w, h]) => h < 0.15 * planeHeight && w > 0.5 * Math.min(planeWidth, planeHeight));
   assert.equal(strips.length, 2, JSON.stringify(all));
-  // Of all messages the lines that meet a sphere are seen, and no others.
+  // The lines that meet a sphere are seen, from all messages, and no others.
   await other.click("[data-sphere=include]");
   for (const [w, h] of extents(await colouredMask(other))) assert.ok(w < 0.2 * planeWidth && h < 0.2 * planeHeight, `${w} x ${h} pixels about the sphere`);
   await other.close();

@@ -61,7 +61,7 @@ class RemoteActor : public Actor {
 // Launches the actor and gives it to the runtime; one that the runtime does not take is ended.
 [[nodiscard]] Result<ActorHandle> launch_and_adopt(Runtime& runtime, const ActorHandle& actor);
 
-// Those of `actors` that are still there.
+// The actors that are still there.
 template <class A>
 std::vector<std::shared_ptr<A>> living(const std::vector<std::weak_ptr<A>>& actors) {
   std::vector<std::shared_ptr<A>> found;

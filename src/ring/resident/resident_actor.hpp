@@ -60,7 +60,7 @@ class ResidentActor final : public RemoteActor {
   [[nodiscard]] bool has_work_waiting();
 
   PutStatus try_put(const Message& message);
-  // Of the inbox; input_mutex_ held.
+  // Where the next message of the inbox goes; input_mutex_ held.
   [[nodiscard]] std::uint64_t written_position() const {
     return kind_ == RingKind::fast ? fast_in_.position() : bulk_in_.position();
   }

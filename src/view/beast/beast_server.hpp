@@ -47,7 +47,7 @@ class BeastServer final : public ViewServer {
   [[nodiscard]] RequestGuard& guard() { return *guard_; }
   [[nodiscard]] RequestQueue& queue() { return *queue_; }
   [[nodiscard]] WorkThread& work() { return *work_; }
-  // Of runs that are saved. One at a time: begin_save() is false while one is at work.
+  // Works at runs that are saved, one at a time: begin_save() is false while one is at work.
   [[nodiscard]] WorkThread& saves() { return *saves_; }
   [[nodiscard]] bool begin_save() { return !std::exchange(is_saving_, true); }
   void end_save() { is_saving_ = false; }

@@ -27,7 +27,7 @@ class OpenFile {
     if (descriptor_ >= 0) ::close(descriptor_);
   }
 
-  // Of a regular file that could be opened.
+  // The size of a regular file that could be opened; none of anything else.
   [[nodiscard]] std::optional<std::uint64_t> bytes() const {
     struct stat facts {};
     if (descriptor_ < 0 || ::fstat(descriptor_, &facts) != 0 || !S_ISREG(facts.st_mode)) return std::nullopt;
