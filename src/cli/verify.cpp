@@ -11,10 +11,10 @@ Verb verify_verb();
 
 namespace {
 
-Result<ZarrVerdict> verify_plain_file(const std::string& path) {
+Result<FileVerdict> verify_plain_file(const std::string& path) {
   const auto found = verify_file(path);
   if (!found && found.error().kind() == ErrorKind::interrupted) return tl::make_unexpected(found.error());
-  ZarrVerdict verdict;
+  FileVerdict verdict;
   verdict.damaged = !found.has_value();
   verdict.json = {{"file", path}, {"damaged", verdict.damaged}};
   if (!found) {

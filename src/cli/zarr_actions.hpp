@@ -37,14 +37,14 @@ struct ZarrReportOptions {
 [[nodiscard]] std::string report_text(const std::string& name, const FileReport& report);
 
 // What verifying a hierarchy, or another file, found, as a line or several for people and as JSON for programs.
-struct ZarrVerdict {
+struct FileVerdict {
   bool damaged = false;
   bool has_checksum = false;
   std::string text;
   nlohmann::ordered_json json;
 };
 // `complete`: a missing chunk is damage.
-[[nodiscard]] Result<ZarrVerdict> verify_zarr(const std::string& path, bool complete, VerbContext& context);
+[[nodiscard]] Result<FileVerdict> verify_zarr(const std::string& path, bool complete, VerbContext& context);
 
 // "XXH3-128 verified", or that there is no checksum.
 [[nodiscard]] std::string verified_text(const std::vector<std::string>& checksums);
@@ -57,7 +57,7 @@ struct VerifiedKind {
 };
 [[nodiscard]] Status verify_each(const std::vector<std::string>& paths, const VerifiedKind& kind, bool require,
                                  VerbContext& context,
-                                 const std::function<Result<ZarrVerdict>(const std::string& path)>& verify);
+                                 const std::function<Result<FileVerdict>(const std::string& path)>& verify);
 
 // From NIfTI to OME-Zarr, or back: zarr_convert.cpp. Which of them `convert` is asked for, or neither.
 enum class ZarrConversion { none, from_nifti, to_nifti };

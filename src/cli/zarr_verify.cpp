@@ -15,9 +15,9 @@ using Json = nlohmann::ordered_json;
 
 }  // namespace
 
-Result<ZarrVerdict> verify_zarr(const std::string& path, bool complete, VerbContext& context) {
+Result<FileVerdict> verify_zarr(const std::string& path, bool complete, VerbContext& context) {
   CGL_TRY_ASSIGN(ThreadPool* const pool, context.pool());
-  ZarrVerdict verdict;
+  FileVerdict verdict;
   Progress progress("verifying", 0, "chunks", context.progress_options());
   zarr::ArrayCheckOptions options;
   options.pool = pool;
@@ -85,11 +85,11 @@ std::string verified_text(const std::vector<std::string>& checksums) {
 }
 
 Status verify_each(const std::vector<std::string>& paths, const VerifiedKind& kind, bool require, VerbContext& context,
-                   const std::function<Result<ZarrVerdict>(const std::string& path)>& verify) {
+                   const std::function<Result<FileVerdict>(const std::string& path)>& verify) {
   Json results = Json::array();
   std::size_t damaged = 0, without = 0;
   for (const std::string& path : paths) {
-    CGL_TRY_ASSIGN(ZarrVerdict verdict, verify(path));
+    CGL_TRY_ASSIGN(FileVerdict verdict, verify(path));
     if (verdict.damaged) ++damaged;
     if (!verdict.damaged && !verdict.has_checksum) ++without;
     if (!context.common().json) context.print(verdict.text);
